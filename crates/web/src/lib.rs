@@ -1,1 +1,4 @@
-//! Placeholder.
+//! Everything above the transport: the page graph and its transforms, the browser that executes it,
+//! and the HTTP clients and servers that fetch its resources.
+
+pub mod graph;
