@@ -1,1 +1,3 @@
-//! Placeholder.
+//! The simulated world: a pure function from scenario and page to outcome.
+
+pub mod outcome;
