@@ -1,0 +1,41 @@
+//! STUB until the engine is merged: the same names, a fixed outcome.
+use std::thread;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use serde::{Deserialize, Serialize};
+pub use loadpath_sim::outcome::{Outcome, Label, Status, QueueOutcome, Totals};
+pub use loadpath_web::graph::PageGraph as RealGraph;
+
+#[derive(Debug)]
+pub struct Error(String);
+impl std::fmt::Display for Error { fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(&self.0) } }
+impl std::error::Error for Error {}
+
+#[derive(Deserialize)]
+pub struct Activity {}
+#[derive(Deserialize)]
+pub struct PageGraph { pub name: String, pub url: String, #[serde(default)] pub source: String, pub activities: Vec<Activity> }
+impl PageGraph { pub fn from_json(data: &[u8], origin: &str) -> Result<Self, Error> { serde_json::from_slice(data).map_err(|e| Error(format!("{origin}: {e}"))) } }
+pub struct ServerDelays;
+impl ServerDelays { pub fn from_json(_: &[u8], _: &str) -> Result<Self, Error> { Ok(Self) } }
+pub struct Page { name: String }
+pub fn compile(g: &PageGraph, _: Option<ServerDelays>) -> Result<Page, Error> { Ok(Page { name: g.name.clone() }) }
+#[derive(Serialize)]
+pub struct Scenario { profile: String, overrides: Vec<(String, String)> }
+impl Scenario {
+    pub fn resolve(p: Option<&str>, _t: Option<(&str, &str)>, o: &[(String, String)]) -> Result<Self, Error> {
+        Ok(Self { profile: p.unwrap_or("linux").into(), overrides: o.to_vec() })
+    }
+    pub fn to_toml(&self) -> String { format!("profile = {:?}\n", self.profile) + &self.overrides.iter().map(|(k, v)| format!("{k} = {v}\n")).collect::<String>() }
+}
+pub struct Options { pub trace: bool }
+pub fn simulate(page: &Page, _s: &Scenario, run: u64, o: &Options) -> Outcome {
+    Outcome { label: Label::Simulated, page: page.name.clone(), seed: 1, run, status: Status::Complete, plt_ms: Some(100.0 + run as f64), dcl_ms: Some(50.0), resources: vec![], connections: vec![], queues: vec![], totals: Totals::default(), trace_hash: "0".into(), trace: o.trace.then(Default::default) }
+}
+pub fn map_over_threads<T: Sync, R: Send>(jobs: &[T], threads: usize, f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let n = if threads == 0 { 2 } else { threads };
+    let next = AtomicUsize::new(0);
+    let out: Mutex<Vec<(usize, R)>> = Mutex::new(vec![]);
+    thread::scope(|s| { for _ in 0..n { s.spawn(|| loop { let i = next.fetch_add(1, Ordering::Relaxed); if i >= jobs.len() { break; } let r = f(&jobs[i]); out.lock().unwrap().push((i, r)); }); } });
+    let mut v = out.into_inner().unwrap(); v.sort_by_key(|x| x.0); v.into_iter().map(|x| x.1).collect()
+}

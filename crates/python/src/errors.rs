@@ -1,0 +1,37 @@
+//! The one place where errors of the engine become Python exceptions.
+
+use std::error::Error;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(loadpath, LoadpathError, PyException, "The user's input cannot be worked with.");
+create_exception!(loadpath, GraphError, LoadpathError, "A page graph or delay file is wrong.");
+create_exception!(loadpath, ScenarioError, LoadpathError, "A parameter is wrong.");
+create_exception!(loadpath, CorpusError, LoadpathError, "A corpus cannot be imported.");
+
+/// A page graph or server-delay file is wrong.
+pub fn graph_error(error: &dyn Error) -> PyErr {
+    GraphError::new_err(with_causes(error))
+}
+
+/// A scenario is wrong.
+pub fn scenario_error(error: &dyn Error) -> PyErr {
+    ScenarioError::new_err(with_causes(error))
+}
+
+/// The message and those of its causes that it does not repeat already.
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        if !text.contains(&message) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,1 @@
+"""Pages that ship with the package, one JSON file each in `pages`."""

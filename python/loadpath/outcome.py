@@ -1,0 +1,201 @@
+"""What a load gives back: the types of the outcome schema (`crates/sim/src/outcome.rs`).
+
+Times are milliseconds since the start of the load, sizes bytes. `label` says which world a number
+comes from: observed, emulated or simulated.
+"""
+
+from typing import Literal, Self
+
+import msgspec
+
+__all__ = [
+    "Connection",
+    "MainThreadRecord",
+    "Outcome",
+    "PacketRecord",
+    "Phases",
+    "Queue",
+    "QueueRecord",
+    "Resource",
+    "Status",
+    "Summary",
+    "Totals",
+    "Trace",
+    "WindowRecord",
+]
+
+type Label = Literal["observed", "emulated", "simulated"]
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Immutable, and compared by value."""
+
+
+class Status(_Record):
+    """How a load ended; `reason` is set if it failed."""
+
+    result: Literal["complete", "failed"]
+    reason: str | None = None
+
+
+class Phases(_Record):
+    """Where a resource's time went, in order; the sum is `end_ms - start_ms`."""
+
+    connection_setup_ms: float
+    client_queue_ms: float
+    request_flight_ms: float
+    server_queue_ms: float
+    server_processing_ms: float
+    response_wait_ms: float
+    first_byte_flight_ms: float
+    transfer_ms: float
+
+
+class Resource(_Record):
+    """One resource that went over the network."""
+
+    id: str
+    url: str
+    host: str
+    mime_type: str
+    connection: int | None
+    size_bytes: int
+    preloaded: bool
+    priority: int
+    start_ms: float
+    end_ms: float | None
+    phases: Phases | None
+
+
+class Connection(_Record):
+    """One connection."""
+
+    host: str
+    opened_ms: float
+    established_ms: float | None
+    requests: int
+    bytes_up: int
+    bytes_down: int
+    data_segments: int
+    retransmissions: int
+    timeouts: int
+    tail_losses: int
+    recoveries: int
+    srtt_ms: float | None
+    cwnd_bytes: int
+
+
+class Queue(_Record):
+    """One queue that can drop."""
+
+    name: str
+    offered_packets: int
+    offered_bytes: int
+    dropped_packets: int
+    lost_packets: int
+    max_waiting_packets: int
+    utilisation: float
+
+
+class Totals(_Record):
+    """Sums over a load."""
+
+    bytes: int
+    data_packets: int
+    packets: int
+    drops: int
+    retransmissions: int
+    timeouts: int
+    tail_losses: int
+    events: int
+
+
+class PacketRecord(_Record):
+    """One packet at one point of its way."""
+
+    t_ms: float
+    event: Literal["sent", "delivered", "dropped"]
+    connection: int
+    up: bool
+    flags: str
+    seq: int
+    len: int
+    ack: int
+    window: int
+    sack: tuple[tuple[int, int], ...] = ()
+    wire_bytes: int
+    retransmission: bool
+    resource: int | None
+    offset: int
+
+
+class WindowRecord(_Record):
+    """A server's congestion state after a change."""
+
+    t_ms: float
+    connection: int
+    cwnd_bytes: int
+    ssthresh_bytes: int | None
+    in_flight_bytes: int
+    state: str
+
+
+class QueueRecord(_Record):
+    """A queue's occupancy when a packet arrived."""
+
+    t_ms: float
+    queue: int
+    packets: int
+    bytes: int
+
+
+class MainThreadRecord(_Record):
+    """A stretch of main-thread work."""
+
+    start_ms: float
+    end_ms: float
+    id: str
+    kind: str
+    frame: int
+    detail: str
+
+
+class Trace(_Record):
+    """A load packet by packet."""
+
+    packets: tuple[PacketRecord, ...]
+    windows: tuple[WindowRecord, ...]
+    queues: tuple[QueueRecord, ...]
+    main_thread: tuple[MainThreadRecord, ...]
+
+
+class Summary(_Record):
+    """One page load without its lists, as large batches return it."""
+
+    label: Label
+    page: str
+    seed: int
+    run: int
+    status: Status
+    plt_ms: float | None
+    dcl_ms: float | None
+    queues: tuple[Queue, ...]
+    totals: Totals
+    trace_hash: str
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """Read from JSON; `ValueError` if it is not of the schema."""
+        return msgspec.json.decode(data, type=cls)
+
+    def to_json(self) -> bytes:
+        """JSON in the schema of the engine."""
+        return msgspec.json.encode(self)
+
+
+class Outcome(Summary):
+    """One page load."""
+
+    resources: tuple[Resource, ...]
+    connections: tuple[Connection, ...]
+    trace: Trace | None = None

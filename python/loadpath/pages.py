@@ -1,0 +1,86 @@
+"""Finding and reading page graphs."""
+
+import json
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from loadpath._core import Page
+from loadpath.errors import GraphError, NotFoundError, hinted
+
+__all__ = ["EXAMPLE_PREFIX", "example_names", "load_graph", "read_page"]
+
+EXAMPLE_PREFIX = "example:"
+
+
+def _examples() -> Traversable:
+    return resources.files("loadpath.examples") / "pages"
+
+
+def example_names() -> list[str]:
+    """Names of the pages that ship with the package."""
+    return sorted(
+        entry.name.removesuffix(".json")
+        for entry in _examples().iterdir()
+        if entry.name.endswith(".json") and entry.name != "index.json"
+    )
+
+
+def load_graph(source: str | Path) -> Page:
+    """Read a page graph from a file, or one that ships with the package from "example:NAME".
+
+    The server-delay file that the graph names is read from the graph's own folder.
+
+    Raises
+    ------
+    NotFoundError
+        There is no such file or example.
+    GraphError
+        It is not a page graph, or one that cannot be loaded.
+    """
+    data, origin, folder = read_page(source)
+    return Page.from_json(data, origin, _server_delays(data, origin, folder))
+
+
+def read_page(source: str | Path) -> tuple[bytes, str, Path | Traversable]:
+    """Content of a page graph's file, a name for it in errors, and the folder that it is in."""
+    name = str(source)
+    if name.startswith(EXAMPLE_PREFIX):
+        file = _examples() / f"{name.removeprefix(EXAMPLE_PREFIX)}.json"
+        if not file.is_file():
+            raise hinted(
+                NotFoundError(f"there is no example page {name!r}"),
+                "the examples are " + ", ".join(example_names()),
+            )
+        return file.read_bytes(), name, _examples()
+    path = Path(source)
+    try:
+        return path.read_bytes(), name, path.parent
+    except FileNotFoundError:
+        raise hinted(
+            NotFoundError(f"there is no page graph {name}"),
+            "`loadpath simulate example:NAME` loads a page that ships with Loadpath, and "
+            "`loadpath profiles --pages` lists them",
+        ) from None
+    except OSError as error:
+        raise GraphError(f"cannot read {name}: {error.strerror}") from error
+
+
+def _server_delays(
+    data: bytes, origin: str, folder: Path | Traversable
+) -> tuple[bytes, str] | None:
+    """The server-delay file that a graph names; None if it names none or the graph is no JSON."""
+    try:
+        graph = json.loads(data)
+    except ValueError:
+        # The engine reads it again and says better what is wrong.
+        return None
+    name = graph.get("server_delay_file") if isinstance(graph, dict) else None
+    if not isinstance(name, str):
+        return None
+    if Path(name).name != name:
+        raise GraphError(f"{origin}: server_delay_file: {name!r} is not a bare file name")
+    file = folder / name
+    if not file.is_file():
+        raise GraphError(f"{origin}: server_delay_file: there is no {name} beside it")
+    return file.read_bytes(), name
