@@ -1,3 +1,4 @@
 //! The simulated world: a pure function from scenario and page to outcome.
 
 pub mod outcome;
+pub mod scenario;

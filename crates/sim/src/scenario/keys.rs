@@ -1,0 +1,554 @@
+//! Every key of a scenario: type, bounds, meaning, value and source in each profile. The structs, the
+//! TOML keys, the command line's `--set` and the reference all come from this list.
+
+use loadpath_net::{Gentle, RedUnit};
+use loadpath_transport::{Congestion, LossWindow, Recovery, RecoveryExit, SendOrder, SlowStart};
+use loadpath_web::http::tls::Handshake;
+use loadpath_web::http::{Protocol, ServerModel};
+
+use super::value::{Parameter, choice};
+use super::{Auto, Key, Profile};
+
+macro_rules! sections {
+    ($(
+        $(#[doc = $section_doc:literal])*
+        $section:ident: $Section:ident {
+            $(
+                #[doc = $doc:literal]
+                $field:ident: $type:ty, $bounds:expr,
+                pcp $pcp:expr, $pcp_source:literal,
+                linux $linux:expr, $linux_source:literal;
+            )*
+        }
+    )*) => {
+        /// Everything about a load but the page.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Scenario {
+            /// Name of the profile that the values started from.
+            pub profile: String,
+            $($(#[doc = $section_doc])* pub $section: $Section,)*
+        }
+
+        $(
+            $(#[doc = $section_doc])*
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct $Section {
+                $(#[doc = $doc] pub $field: $type,)*
+            }
+        )*
+
+        /// Every key with its documentation.
+        pub const KEYS: &[Key] = &[$($(
+            Key {
+                name: concat!(stringify!($section), ".", stringify!($field)),
+                doc: $doc,
+                pcp_source: $pcp_source,
+                linux_source: $linux_source,
+                allowed: || <$type as Parameter>::allowed(unit_of(stringify!($field)), &$bounds),
+            },
+        )*)*];
+
+        impl Scenario {
+            pub(super) fn defaults(profile: Profile) -> Scenario {
+                match profile {
+                    Profile::Pcp => Scenario {
+                        profile: String::new(),
+                        $($section: $Section { $($field: $pcp,)* },)*
+                    },
+                    Profile::Linux => Scenario {
+                        profile: String::new(),
+                        $($section: $Section { $($field: $linux,)* },)*
+                    },
+                }
+            }
+
+            /// `None` if there is no such key.
+            pub(super) fn try_set(
+                &mut self, name: &str, value: &toml::Value,
+            ) -> Option<Result<(), String>> {
+                match name {
+                    $($(
+                        concat!(stringify!($section), ".", stringify!($field)) => {
+                            let unit = unit_of(stringify!($field));
+                            Some(<$type as Parameter>::read(value, unit, &$bounds).map(|v| {
+                                self.$section.$field = v;
+                            }))
+                        }
+                    )*)*
+                    _ => None,
+                }
+            }
+
+            /// The value of a key as TOML; `None` if there is no such key.
+            pub fn get(&self, name: &str) -> Option<toml::Value> {
+                match name {
+                    $($(
+                        concat!(stringify!($section), ".", stringify!($field)) =>
+                            Some(self.$section.$field.write()),
+                    )*)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+/// The last part of a key's name.
+fn unit_of(field: &str) -> &str {
+    field.rsplit('_').next().unwrap_or(field)
+}
+
+const RATE: std::ops::RangeInclusive<u64> = 1_000..=1_000_000_000_000;
+const FRACTION: std::ops::RangeInclusive<f64> = 0.0..=1.0;
+const MS: std::ops::RangeInclusive<f64> = 0.0..=600_000.0;
+
+sections! {
+    /// Random draws.
+    random: Random {
+        #[doc = "Master seed; repetition k of a load uses the streams of (seed, k)."]
+        seed: u64, 0..=u64::MAX >> 1,
+        pcp 1, "thesis section 3.7.7.4: a fixed seed, another run number for each repetition",
+        linux 1, "as pcp";
+    }
+
+    /// The star of thesis Figure 3.17.
+    network: Network {
+        #[doc = "Rate of the bottleneck towards the client."]
+        rate_bps: u64, RATE,
+        pcp 10_000_000, "thesis Table 4.1, the middle of its range",
+        linux 10_000_000, "as pcp";
+
+        #[doc = "Rate of the bottleneck towards the servers."]
+        up_rate_bps: Auto<u64>, RATE,
+        pcp Auto::Auto, "auto: as rate_bps (thesis Figure 3.17)",
+        linux Auto::Auto, "as pcp";
+
+        #[doc = "Round-trip time between client and servers without serialisation and queues."]
+        rtt_ms: f64, 0.0..=60_000.0,
+        pcp 40.0, "thesis Table 4.1, CDN distance (section 4.3)",
+        linux 40.0, "as pcp";
+
+        #[doc = "Each server link's one-way delay varies by up to this part of it, drawn for each run."]
+        jitter_fraction: f64, FRACTION,
+        pcp 0.1, "thesis section 3.7.7.1: delta within 0.1 d",
+        linux 0.0, "an emulated link has none";
+
+        #[doc = "Rate of a server's link as a multiple of the bottleneck's."]
+        server_rate_factor: u64, 1..=1000,
+        pcp 2, "thesis section 3.7.7.1",
+        linux 2, "as pcp";
+
+        #[doc = "Queue discipline of the bottleneck, both directions."]
+        queue: QueueKind, (),
+        pcp QueueKind::Red, "thesis Table 3.2",
+        linux QueueKind::DropTail, "the common buffer in real networks (thesis section 3.7.7.3)";
+
+        #[doc = "What the queue limit counts."]
+        queue_unit: RedUnit, (),
+        pcp RedUnit::Packets, "not stated in the thesis; ns-3's default for RED; bytes is the other reading",
+        linux RedUnit::Packets, "Linux pfifo and most routers count packets";
+
+        #[doc = "Queue limit in bandwidth-delay products; one packet at least."]
+        queue_limit_bdp: f64, 0.0..=1000.0,
+        pcp 1.5, "thesis Table 3.4",
+        linux 1.0, "one bandwidth-delay product (thesis section 3.7.7.3)";
+
+        #[doc = "Queue limit in queue_unit; replaces queue_limit_bdp if positive."]
+        queue_limit: u64, 0..=1 << 40,
+        pcp 0, "thesis Table 3.4 gives it in BDP",
+        linux 0, "as pcp";
+
+        #[doc = "RED minimum threshold as a part of the limit."]
+        red_min_fraction: f64, FRACTION,
+        pcp 0.66, "thesis Table 3.4",
+        linux 0.66, "as pcp";
+
+        #[doc = "RED maximum threshold as a part of the limit."]
+        red_max_fraction: f64, FRACTION,
+        pcp 0.8, "thesis Table 3.4",
+        linux 0.8, "as pcp";
+
+        #[doc = "RED drop probability at the maximum threshold."]
+        red_max_probability: f64, FRACTION,
+        pcp 0.1, "thesis Table 3.4",
+        linux 0.1, "as pcp";
+
+        #[doc = "Where RED's gentle slope beyond the maximum threshold reaches 1."]
+        red_gentle: Gentle, (),
+        pcp Gentle::TwiceMaxThreshold, "ns-3 red-queue.cc; the thesis's text has queue-limit",
+        linux Gentle::TwiceMaxThreshold, "as pcp";
+
+        #[doc = "RED's mean packet size in byte mode."]
+        red_mean_packet_bytes: f64, 1.0..=65_535.0,
+        pcp 500.0, "ns-3 RedQueue attribute MeanPktSize",
+        linux 500.0, "as pcp";
+
+        #[doc = "Probability that the bottleneck loses a packet towards the client."]
+        loss_down_fraction: f64, FRACTION,
+        pcp 0.0, "thesis section 3.7.7: losses by queues only",
+        linux 0.0, "as pcp";
+
+        #[doc = "Probability that the bottleneck loses a packet towards the servers."]
+        loss_up_fraction: f64, FRACTION,
+        pcp 0.0, "thesis section 3.7.7: losses by queues only",
+        linux 0.0, "as pcp";
+
+        #[doc = "Time of the DNS lookup before the first connection to a host; 0 for a cached name."]
+        dns_ms: f64, MS,
+        pcp 0.0, "thesis section 3.7.2: every lookup is a cache hit",
+        linux 0.0, "names are cached or mapped, as in an emulated load";
+    }
+
+    /// TCP, both sides.
+    transport: Transport {
+        #[doc = "Largest payload of a segment."]
+        mss_bytes: u64, 100..=65_000,
+        pcp 1448, "thesis Table 3.3",
+        linux 1448, "1500 - 20 (IP) - 20 (TCP) - 12 (timestamps)";
+
+        #[doc = "IP and TCP headers with the timestamp option."]
+        header_bytes: u64, 0..=200,
+        pcp 52, "RFC 791, 9293, 7323: 20 + 20 + 12",
+        linux 52, "RFC 791, 9293, 7323: 20 + 20 + 12";
+
+        #[doc = "Link-layer header that counts for the rate of links."]
+        link_header_bytes: u64, 0..=200,
+        pcp 2, "thesis Table 3.3: point-to-point header (PPP)",
+        linux 0, "IP packets are what a TUN device and a rate in a plan count";
+
+        #[doc = "Initial congestion window in segments."]
+        initial_window_segments: u64, 1..=1000,
+        pcp 4, "thesis Table 3.3",
+        linux 10, "RFC 6928; Linux TCP_INIT_CWND";
+
+        #[doc = "Send buffer."]
+        send_buffer_bytes: u64, 1000..=1 << 40,
+        pcp 1 << 30, "thesis Table 3.3",
+        linux 4 << 20, "Linux tcp_wmem maximum, 4 MiB";
+
+        #[doc = "Receive buffer."]
+        receive_buffer_bytes: u64, 1000..=1 << 40,
+        pcp 1 << 30, "thesis Table 3.3",
+        linux 6 << 20, "Linux tcp_rmem maximum, 6 MiB";
+
+        #[doc = "Window scale shift."]
+        window_scale: u64, 0..=14,
+        pcp 14, "RFC 7323 section 2.3: the largest, for the thesis's 1 GiB buffers",
+        linux 7, "Linux's shift for a 6 MiB receive buffer";
+
+        #[doc = "Smallest retransmission timeout."]
+        min_rto_ms: f64, MS,
+        pcp 200.0, "thesis Table 3.3",
+        linux 200.0, "Linux TCP_RTO_MIN";
+
+        #[doc = "Largest retransmission timeout."]
+        max_rto_ms: f64, MS,
+        pcp 60_000.0, "RFC 6298 (2.5): at least 60 s; the thesis gives none",
+        linux 120_000.0, "Linux TCP_RTO_MAX";
+
+        #[doc = "Timeout of the first SYN; doubles with each retry."]
+        syn_timeout_ms: Auto<f64>, 1.0..=600_000.0,
+        pcp Auto::Auto, "auto: 1 s below 200 ms RTT, else 2 s (thesis Table 3.3)",
+        linux Auto::Set(1000.0), "Linux TCP_TIMEOUT_INIT";
+
+        #[doc = "SYN retransmissions before a connection fails."]
+        syn_retries: u64, 0..=100,
+        pcp 20, "thesis Table 3.3",
+        linux 6, "Linux tcp_syn_retries";
+
+        #[doc = "Retransmissions of the same data before a connection fails."]
+        data_retries: u64, 0..=100,
+        pcp 20, "thesis Table 3.3",
+        linux 15, "Linux tcp_retries2";
+
+        #[doc = "A timeout set with a smaller RTT estimate waits for the difference."]
+        rearm_stale_rto: bool, (),
+        pcp true, "thesis section 3.7.7.2",
+        linux false, "Linux does not";
+
+        #[doc = "Segments that may wait for one ACK."]
+        delayed_ack_segments: u64, 1..=100,
+        pcp 2, "thesis Table 3.3",
+        linux 2, "RFC 5681 section 4.2; Linux acknowledges every second full segment";
+
+        #[doc = "Longest delay of an ACK."]
+        delayed_ack_ms: f64, MS,
+        pcp 100.0, "thesis Table 3.3",
+        linux 40.0, "Linux TCP_DELACK_MIN";
+
+        #[doc = "Segments acknowledged at once at the start of a connection."]
+        quick_ack_segments: u64, 0..=10_000,
+        pcp 0, "ns-3 has none",
+        linux 16, "Linux TCP_MAX_QUICKACKS";
+
+        #[doc = "A segment that ends a message is acknowledged at once."]
+        ack_push_at_once: bool, (),
+        pcp true, "thesis section 3.7.7.2",
+        linux false, "Linux does not look at PSH once quick ACKs are used up";
+
+        #[doc = "Duplicate ACKs that mean a loss."]
+        dup_ack_threshold: u64, 1..=100,
+        pcp 3, "thesis Table 3.3",
+        linux 3, "Linux tcp_reordering";
+
+        #[doc = "Send new data on the first two duplicate ACKs."]
+        limited_transmit: bool, (),
+        pcp true, "thesis Table 3.3",
+        linux true, "RFC 3042; Linux";
+
+        #[doc = "How losses are found and repaired."]
+        recovery: Recovery, (),
+        pcp Recovery::Nack, "thesis Table 3.2, appendix B",
+        linux Recovery::Sack, "Linux tcp_sack";
+
+        #[doc = "Congestion window at the end of fast recovery."]
+        recovery_exit: RecoveryExit, (),
+        pcp RecoveryExit::FlightPlusOne, "thesis section 5.3.4.1; RFC 3782",
+        linux RecoveryExit::Ssthresh, "Linux tcp_end_cwnd_reduction";
+
+        #[doc = "What fast recovery halves."]
+        loss_window: LossWindow, (),
+        pcp LossWindow::FlightSize, "thesis section 5.3.4.1; RFC 5681",
+        linux LossWindow::Cwnd, "Linux ssthresh of reno and cubic";
+
+        #[doc = "Congestion controller."]
+        congestion: Congestion, (),
+        pcp Congestion::NewReno, "thesis Table 3.2",
+        linux Congestion::Cubic, "Linux tcp_congestion_control";
+
+        #[doc = "Growth in slow start."]
+        slow_start: SlowStart, (),
+        pcp SlowStart::PerAck, "ns-3 TcpNewReno: one segment an ACK",
+        linux SlowStart::BytesAcked, "Linux tcp_slow_start counts segments acknowledged";
+
+        #[doc = "The window grows only while it is in use."]
+        grow_only_if_limited: bool, (),
+        pcp true, "thesis section 3.7.7.6",
+        linux true, "Linux tcp_is_cwnd_limited";
+
+        #[doc = "Congestion window validation after idle and application-limited periods."]
+        validation: ValidationKind, (),
+        pcp ValidationKind::CumulativeAcks, "thesis appendix C, RFC 2861; see docs/validation",
+        linux ValidationKind::Cumulative, "Linux tcp_slow_start_after_idle (idle only)";
+    }
+
+    /// HTTP.
+    http: Http {
+        #[doc = "HTTP version."]
+        version: &'static Protocol, (),
+        pcp http2(), "thesis chapter 5",
+        linux http2(), "what most sites serve";
+
+        #[doc = "Most connections to a host."]
+        connections_per_host: Auto<u64>, 1..=loadpath_web::http::MAX_CONNECTIONS_PER_HOST as u64,
+        pcp Auto::Auto, "auto: by version (thesis section 4.4.1.4)",
+        linux Auto::Auto, "auto: by version; Chromium has 6 for HTTP/1.1";
+
+        #[doc = "Priorities of responses at the server."]
+        priorities: PriorityKind, (),
+        pcp PriorityKind::MimeType, "thesis section 5.2",
+        linux PriorityKind::MimeClass, "by class, as earlier Chromium (thesis section 3.5.3)";
+
+        #[doc = "Order in which responses leave the send buffer."]
+        send_order: Auto<SendOrder>, (),
+        pcp Auto::Auto, "auto: by version (thesis section 4.3)",
+        linux Auto::Auto, "auto: by version";
+
+        #[doc = "Size of a request."]
+        request_bytes: u64, 1..=1_000_000,
+        pcp 400, "not stated in the thesis (one segment); sensitivity in docs/validation",
+        linux 400, "as pcp";
+
+        #[doc = "Header block of a response."]
+        response_header_bytes: u64, 0..=1_000_000,
+        pcp 0, "the thesis counts bodies only; sensitivity in docs/validation",
+        linux 300, "not measured yet; sensitivity in docs/validation";
+
+        #[doc = "TLS handshake of a new connection."]
+        tls: Handshake, (),
+        pcp Handshake::None, "thesis section 3.7.2",
+        linux Handshake::Tls13, "what current servers negotiate";
+
+        #[doc = "Size of the ClientHello."]
+        tls_client_hello_bytes: u64, 1..=100_000,
+        pcp 1750, "RFC 8446 with a 1216-byte X25519MLKEM768 share: two packets",
+        linux 1750, "RFC 8446 with a 1216-byte X25519MLKEM768 share: two packets";
+
+        #[doc = "Size of the server's first TLS flight without certificates."]
+        tls_server_hello_bytes: u64, 1..=100_000,
+        pcp 1400, "RFC 8446 with a 1120-byte X25519MLKEM768 share",
+        linux 1400, "RFC 8446 with a 1120-byte X25519MLKEM768 share";
+
+        #[doc = "Size of the certificate chain."]
+        tls_certificate_bytes: u64, 0..=1_000_000,
+        pcp 2500, "an ECDSA leaf and one intermediate, about 1.2 kB each",
+        linux 2500, "an ECDSA leaf and one intermediate, about 1.2 kB each";
+    }
+
+    /// Servers.
+    server: Server {
+        #[doc = "How a server treats several requests on one connection."]
+        model: Auto<ServerModel>, (),
+        pcp Auto::Auto, "auto: by version (thesis section 4.3)",
+        linux Auto::Auto, "auto: by version";
+
+        #[doc = "Apply server processing delays."]
+        delays: bool, (),
+        pcp true, "thesis section 3.4.1",
+        linux true, "as pcp";
+    }
+
+    /// The browser.
+    browser: BrowserSection {
+        #[doc = "Request resources ahead of a parser that waits for a script."]
+        preloader: bool, (),
+        pcp true, "thesis section 3.7.5",
+        linux true, "Chromium's preload scanner";
+
+        #[doc = "Timers wait for their timeouts."]
+        timers: bool, (),
+        pcp true, "thesis section 3.7.2",
+        linux true, "as pcp";
+
+        #[doc = "Smallest timeout of deeply nested timers."]
+        timer_clamp_ms: f64, MS,
+        pcp 4.0, "thesis section 3.7.2",
+        linux 4.0, "HTML standard, timer initialisation steps";
+
+        #[doc = "Main threads of a page."]
+        main_threads: ThreadKind, (),
+        pcp ThreadKind::Page, "thesis section 3.7.2: one",
+        linux ThreadKind::Process, "Chromium's site isolation";
+
+        #[doc = "Execute main-thread work outside the thesis's rules (style, layout, paint)."]
+        other_main_thread_work: bool, (),
+        pcp false, "thesis section 3.2",
+        linux true, "Chromium";
+    }
+
+    /// When to give up.
+    limits: Limits {
+        #[doc = "Virtual time after which a load that has not finished is reported as failed."]
+        time_ms: f64, 1.0..=1e12,
+        pcp 3_600_000.0, "an hour",
+        linux 3_600_000.0, "an hour";
+    }
+}
+
+fn http2() -> &'static Protocol {
+    Protocol::by_name("http/2").expect("HTTP/2 is in the list")
+}
+
+/// Queue disciplines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueKind {
+    /// Random early detection.
+    Red,
+    /// Drops what does not fit.
+    DropTail,
+    /// Holds everything.
+    Unlimited,
+}
+
+/// Variants of congestion window validation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValidationKind {
+    /// None.
+    Off,
+    /// One halving for each idle RTO since data were last sent.
+    Cumulative,
+    /// One halving for each idle RTO since data were last sent or acknowledged.
+    CumulativeAcks,
+    /// One halving an idle period since data were last sent.
+    Once,
+    /// One halving an idle period since data were last sent or acknowledged.
+    OnceAcks,
+}
+
+/// Sources of priorities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PriorityKind {
+    /// All alike.
+    None,
+    /// Recorded by-MIME-type order of the graph; by class where there is none.
+    MimeType,
+    /// HTML, CSS, JavaScript, images, others.
+    MimeClass,
+    /// Recorded critical-path order of the graph; computed where there is none.
+    CriticalPath,
+    /// Longest path in resources.
+    NodeDepth,
+}
+
+/// Main threads of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadKind {
+    /// One.
+    Page,
+    /// One a process.
+    Process,
+}
+
+choice!(QueueKind {
+    "red" => QueueKind::Red, "drop-tail" => QueueKind::DropTail,
+    "unlimited" => QueueKind::Unlimited,
+});
+choice!(RedUnit { "packets" => RedUnit::Packets, "bytes" => RedUnit::Bytes });
+choice!(Gentle {
+    "twice-max" => Gentle::TwiceMaxThreshold, "queue-limit" => Gentle::QueueLimit,
+    "off" => Gentle::Off,
+});
+choice!(Recovery {
+    "newreno" => Recovery::NewReno, "nack" => Recovery::Nack, "sack" => Recovery::Sack,
+});
+choice!(RecoveryExit {
+    "flight-plus-one" => RecoveryExit::FlightPlusOne, "rfc6582" => RecoveryExit::Rfc6582,
+    "ssthresh" => RecoveryExit::Ssthresh,
+});
+choice!(LossWindow { "flight-size" => LossWindow::FlightSize, "cwnd" => LossWindow::Cwnd });
+choice!(Congestion { "newreno" => Congestion::NewReno, "cubic" => Congestion::Cubic });
+choice!(SlowStart { "per-ack" => SlowStart::PerAck, "bytes-acked" => SlowStart::BytesAcked });
+choice!(ValidationKind {
+    "off" => ValidationKind::Off, "cumulative" => ValidationKind::Cumulative,
+    "cumulative-acks" => ValidationKind::CumulativeAcks, "once" => ValidationKind::Once,
+    "once-acks" => ValidationKind::OnceAcks,
+});
+choice!(PriorityKind {
+    "none" => PriorityKind::None, "mime-type" => PriorityKind::MimeType,
+    "mime-class" => PriorityKind::MimeClass, "critical-path" => PriorityKind::CriticalPath,
+    "node-depth" => PriorityKind::NodeDepth,
+});
+choice!(SendOrder {
+    "fifo" => SendOrder::Fifo, "priority" => SendOrder::Priority,
+    "preemptive" => SendOrder::PriorityPreemptive,
+});
+choice!(Handshake {
+    "none" => Handshake::None, "1.2" => Handshake::Tls12, "1.2-resumed" => Handshake::Tls12Resumed,
+    "1.3" => Handshake::Tls13, "1.3-resumed" => Handshake::Tls13Resumed,
+    "1.3-0rtt" => Handshake::Tls13ZeroRtt,
+});
+choice!(ServerModel {
+    "serial" => ServerModel::Serial, "parallel" => ServerModel::Parallel,
+    "out-of-order" => ServerModel::OutOfOrder,
+});
+choice!(ThreadKind { "page" => ThreadKind::Page, "process" => ThreadKind::Process });
+
+impl Parameter for &'static Protocol {
+    type Bounds = ();
+
+    fn read(value: &toml::Value, unit: &str, bounds: &()) -> Result<Self, String> {
+        value
+            .as_str()
+            .and_then(Protocol::by_name)
+            .ok_or_else(|| format!("expected {}", Self::allowed(unit, bounds)))
+    }
+
+    fn write(&self) -> toml::Value {
+        self.name.into()
+    }
+
+    fn allowed(_: &str, _: &()) -> String {
+        let names: Vec<_> = Protocol::ALL.iter().map(|p| p.name).collect();
+        format!("one of {}", names.join(", "))
+    }
+}

@@ -1,0 +1,140 @@
+//! HTTP between the browser and the servers: which connection a request takes, when a server answers
+//! it, and how many bytes that costs.
+//!
+//! An HTTP version is a value of [`Protocol`], one file each. To add one, write its file and add it
+//! to [`Protocol::ALL`].
+
+mod client;
+mod http1_0;
+mod http1_1;
+mod http1_1_pipelined;
+mod http2;
+mod quic_lite;
+mod reassembly;
+mod server;
+pub mod tls;
+
+pub use client::{Action, Client, ConnectionId};
+pub use reassembly::Reassembly;
+pub use server::{ServerConnection, ServerModel};
+
+use loadpath_transport::{DeliveryOrder, SendOrder};
+
+/// Most connections to one host (thesis Table 3.2).
+pub const MAX_CONNECTIONS_PER_HOST: u32 = 12;
+
+/// What distinguishes one HTTP version from another here.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Protocol {
+    /// Name in scenarios.
+    pub name: &'static str,
+    /// Requests that may be under way on one connection; `None` for any number.
+    pub max_outstanding: Option<u32>,
+    /// A connection serves one request and is closed by the server.
+    pub closes_after_response: bool,
+    /// How messages are laid out on the connection.
+    pub framing: Framing,
+    /// Order in which bytes reach the browser.
+    pub delivery: DeliveryOrder,
+    /// Connections a host unless the scenario says otherwise (thesis section 4.4.1.4).
+    pub default_connections: u32,
+    /// Server model unless the scenario says otherwise (thesis section 4.3).
+    pub default_server: ServerModel,
+    /// Order in which responses leave the server unless the scenario says otherwise.
+    pub default_send_order: SendOrder,
+}
+
+/// How messages are laid out on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// Headers and body follow each other.
+    Plain,
+    /// One HEADERS frame, then DATA frames (RFC 9113, section 4).
+    Frames {
+        /// Bytes of a frame header.
+        header_bytes: u64,
+        /// Most payload bytes of a frame.
+        max_payload_bytes: u64,
+    },
+}
+
+impl Framing {
+    /// Bytes of a message with this header block and body.
+    pub fn message_bytes(self, header_bytes: u64, body_bytes: u64) -> u64 {
+        self.body_start(header_bytes)
+            + match self {
+                Framing::Plain => body_bytes,
+                Framing::Frames { header_bytes: frame, max_payload_bytes } => {
+                    body_bytes + frame * body_bytes.div_ceil(max_payload_bytes)
+                }
+            }
+    }
+
+    /// Body bytes among the first `received` bytes of a message.
+    pub fn body_bytes(self, header_bytes: u64, received: u64) -> u64 {
+        let rest = received.saturating_sub(self.body_start(header_bytes));
+        match self {
+            Framing::Plain => rest,
+            Framing::Frames { header_bytes: frame, max_payload_bytes } => {
+                let whole = rest / (frame + max_payload_bytes);
+                let partial = (rest % (frame + max_payload_bytes)).saturating_sub(frame);
+                whole * max_payload_bytes + partial
+            }
+        }
+    }
+
+    fn body_start(self, header_bytes: u64) -> u64 {
+        match self {
+            Framing::Plain => header_bytes,
+            Framing::Frames { header_bytes: frame, .. } => frame + header_bytes,
+        }
+    }
+}
+
+impl Protocol {
+    /// Every version.
+    pub const ALL: &'static [&'static Protocol] = &[
+        &http1_0::HTTP_1_0,
+        &http1_1::HTTP_1_1,
+        &http1_1_pipelined::HTTP_1_1_PIPELINED,
+        &http1_1_pipelined::HTTP_1_1_PIPELINED_SERIAL,
+        &http2::HTTP_2,
+        &quic_lite::QUIC_LITE,
+    ];
+
+    /// The version of that name.
+    pub fn by_name(name: &str) -> Option<&'static Protocol> {
+        Self::ALL.iter().copied().find(|p| p.name == name)
+    }
+
+    /// Response bytes on the connection; never zero, since an empty response still is a message.
+    pub fn response_bytes(&self, header_bytes: u64, body_bytes: u64) -> u64 {
+        self.framing.message_bytes(header_bytes, body_bytes).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_cost_nine_bytes_for_each_16_kib_and_one_headers_frame() {
+        let f = http2::HTTP_2.framing;
+        assert_eq!(f.message_bytes(0, 0), 9);
+        assert_eq!(f.message_bytes(0, 1), 9 + 9 + 1);
+        assert_eq!(f.message_bytes(300, 16_384), 9 + 300 + 9 + 16_384);
+        assert_eq!(f.message_bytes(0, 16_385), 9 + 2 * 9 + 16_385);
+    }
+
+    #[test]
+    fn received_body_bytes_grow_with_the_message_and_end_at_the_body() {
+        for f in [http2::HTTP_2.framing, Framing::Plain] {
+            for body in [0u64, 1, 100, 16_384, 16_385, 50_000] {
+                let total = f.message_bytes(300, body);
+                assert_eq!(f.body_bytes(300, total), body);
+                let grows: Vec<u64> = (0..=total).map(|k| f.body_bytes(300, k)).collect();
+                assert!(grows.windows(2).all(|w| w[1] - w[0] <= 1));
+            }
+        }
+    }
+}

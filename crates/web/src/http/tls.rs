@@ -1,0 +1,96 @@
+//! TLS handshakes as what they cost: flights of bytes in alternating directions before the first
+//! request. Off in the `pcp` profile (thesis section 3.7.2).
+
+/// Which handshake opens a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// No TLS.
+    None,
+    /// TLS 1.2, full: two round trips (RFC 5246, section 7.3).
+    Tls12,
+    /// TLS 1.2, resumed session: one round trip.
+    Tls12Resumed,
+    /// TLS 1.3, full: one round trip (RFC 8446, section 2).
+    Tls13,
+    /// TLS 1.3 with a pre-shared key: one round trip, no certificate.
+    Tls13Resumed,
+    /// TLS 1.3 with early data: the request goes with the ClientHello.
+    Tls13ZeroRtt,
+}
+
+/// Sizes of the parts of a handshake, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// ClientHello.
+    pub client_hello_bytes: u64,
+    /// ServerHello, extensions, verify and finished.
+    pub server_hello_bytes: u64,
+    /// Certificate chain.
+    pub certificate_bytes: u64,
+}
+
+/// Client's key exchange, change-cipher-spec and finished records: 36 bytes of finished in a record
+/// with 5 + 16 + 1 of overhead, two records at most; one number since it never fills a segment.
+const CLIENT_FINISHED_BYTES: u64 = 80;
+
+/// One flight of a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flight {
+    /// Sent by the client.
+    pub from_client: bool,
+    /// Its size.
+    pub bytes: u64,
+    /// The client may send requests right behind (or, from the server, once it has) this flight.
+    pub opens_requests: bool,
+}
+
+impl Handshake {
+    /// Flight number `index` of this handshake, `None` past the last.
+    pub fn flight(self, sizes: &Sizes, index: usize) -> Option<Flight> {
+        let hello = sizes.client_hello_bytes;
+        let short = sizes.server_hello_bytes;
+        let full = short + sizes.certificate_bytes;
+        let client = |bytes, opens_requests| Flight { from_client: true, bytes, opens_requests };
+        let server = |bytes, opens_requests| Flight { from_client: false, bytes, opens_requests };
+        let done = CLIENT_FINISHED_BYTES;
+        match (self, index) {
+            (Handshake::None, _) => None,
+            (Handshake::Tls13ZeroRtt, 0) => Some(client(hello, true)),
+            (_, 0) => Some(client(hello, false)),
+            (Handshake::Tls12 | Handshake::Tls13, 1) => Some(server(full, false)),
+            (_, 1) => Some(server(short, false)),
+            (Handshake::Tls12, 2) => Some(client(done, false)),
+            (Handshake::Tls12, 3) => Some(server(done, true)),
+            (Handshake::Tls13ZeroRtt, 2) => Some(client(done, false)),
+            (_, 2) => Some(client(done, true)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Round trips from the first flight to the first request.
+    fn round_trips(h: Handshake) -> usize {
+        let sizes =
+            Sizes { client_hello_bytes: 517, server_hello_bytes: 300, certificate_bytes: 2500 };
+        let flights: Vec<Flight> = (0..).map_while(|i| h.flight(&sizes, i)).collect();
+        assert!(flights.windows(2).all(|w| w[0].from_client != w[1].from_client));
+        match flights.iter().position(|f| f.opens_requests) {
+            None => 0,
+            Some(i) => i.div_ceil(2),
+        }
+    }
+
+    #[test]
+    fn handshakes_cost_the_round_trips_of_their_rfcs() {
+        assert_eq!(round_trips(Handshake::None), 0);
+        assert_eq!(round_trips(Handshake::Tls12), 2);
+        assert_eq!(round_trips(Handshake::Tls12Resumed), 1);
+        assert_eq!(round_trips(Handshake::Tls13), 1);
+        assert_eq!(round_trips(Handshake::Tls13Resumed), 1);
+        assert_eq!(round_trips(Handshake::Tls13ZeroRtt), 0);
+    }
+}
