@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import TypedDict, final
 
 __version__: str
 
@@ -30,7 +30,17 @@ class Scenario:
         overrides: Sequence[tuple[str, str]] = ...,
     ) -> Scenario: ...
     def to_toml(self) -> str: ...
-    def to_json(self) -> bytes: ...
+
+class ScenarioKey(TypedDict):
+    name: str
+    doc: str
+    allowed: str
+    pcp: str
+    pcp_source: str
+    linux: str
+    linux_source: str
+
+def scenario_keys() -> list[ScenarioKey]: ...
 
 def simulate(page: Page, scenario: Scenario, run: int = 0, *, trace: bool = False) -> bytes: ...
 def simulate_batch(

@@ -4,6 +4,8 @@ Every error that a user can cause is a `LoadpathError`. Its message says what is
 a note (`BaseException.add_note`) that starts with "hint: " says what to do about it.
 """
 
+from typing import TypeVar
+
 from loadpath._core import CorpusError, GraphError, LoadpathError, ScenarioError
 
 __all__ = [
@@ -25,7 +27,10 @@ class OutputExistsError(LoadpathError):
     """Writing would replace something, and nobody asked for that."""
 
 
-def hinted[E: LoadpathError](error: E, hint: str) -> E:
+_Error = TypeVar("_Error", bound=LoadpathError)
+
+
+def hinted(error: _Error, hint: str) -> _Error:
     """The error with a hint for its reader."""
     error.add_note(f"hint: {hint}")
     return error

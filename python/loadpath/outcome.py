@@ -4,7 +4,7 @@ Times are milliseconds since the start of the load, sizes bytes. `label` says wh
 comes from: observed, emulated or simulated.
 """
 
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias
 
 import msgspec
 
@@ -24,7 +24,7 @@ __all__ = [
     "WindowRecord",
 ]
 
-type Label = Literal["observed", "emulated", "simulated"]
+Label: TypeAlias = Literal["observed", "emulated", "simulated"]
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

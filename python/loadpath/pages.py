@@ -1,6 +1,7 @@
 """Finding and reading page graphs."""
 
 import json
+from collections.abc import Iterable
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -8,9 +9,11 @@ from pathlib import Path
 from loadpath._core import Page
 from loadpath.errors import GraphError, NotFoundError, hinted
 
-__all__ = ["EXAMPLE_PREFIX", "example_names", "load_graph", "read_page"]
+__all__ = ["EXAMPLE_PREFIX", "example_names", "find_pages", "load_graph", "read_page"]
 
 EXAMPLE_PREFIX = "example:"
+DELAYS_SUFFIX = "server-delays.json"
+"""End of the names of server-delay files."""
 
 
 def _examples() -> Traversable:
@@ -22,7 +25,7 @@ def example_names() -> list[str]:
     return sorted(
         entry.name.removesuffix(".json")
         for entry in _examples().iterdir()
-        if entry.name.endswith(".json") and entry.name != "index.json"
+        if entry.name.endswith(".json") and _is_page(Path(entry.name))
     )
 
 
@@ -40,6 +43,25 @@ def load_graph(source: str | Path) -> Page:
     """
     data, origin, folder = read_page(source)
     return Page.from_json(data, origin, _server_delays(data, origin, folder))
+
+
+def find_pages(sources: Iterable[str | Path]) -> list[str]:
+    """Each source that is a folder replaced by the page graphs in it, by name."""
+    found: list[str] = []
+    for source in map(str, sources):
+        if source.startswith(EXAMPLE_PREFIX) or not Path(source).is_dir():
+            found.append(source)
+            continue
+        pages = sorted(str(path) for path in Path(source).glob("*.json") if _is_page(path))
+        if not pages:
+            raise NotFoundError(f"there are no page graphs (*.json) in {source}")
+        found += pages
+    return found
+
+
+def _is_page(path: Path) -> bool:
+    """Not the index and the server delays that lie beside the graphs."""
+    return path.name != "index.json" and not path.name.endswith(DELAYS_SUFFIX)
 
 
 def read_page(source: str | Path) -> tuple[bytes, str, Path | Traversable]:

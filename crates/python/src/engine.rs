@@ -2,9 +2,9 @@
 use std::thread;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 pub use loadpath_sim::outcome::{Outcome, Label, Status, QueueOutcome, Totals};
-pub use loadpath_web::graph::PageGraph as RealGraph;
+pub use loadpath_sim::scenario::{KEYS, Scenario};
 
 #[derive(Debug)]
 pub struct Error(String);
@@ -20,14 +20,6 @@ pub struct ServerDelays;
 impl ServerDelays { pub fn from_json(_: &[u8], _: &str) -> Result<Self, Error> { Ok(Self) } }
 pub struct Page { name: String }
 pub fn compile(g: &PageGraph, _: Option<ServerDelays>) -> Result<Page, Error> { Ok(Page { name: g.name.clone() }) }
-#[derive(Serialize)]
-pub struct Scenario { profile: String, overrides: Vec<(String, String)> }
-impl Scenario {
-    pub fn resolve(p: Option<&str>, _t: Option<(&str, &str)>, o: &[(String, String)]) -> Result<Self, Error> {
-        Ok(Self { profile: p.unwrap_or("linux").into(), overrides: o.to_vec() })
-    }
-    pub fn to_toml(&self) -> String { format!("profile = {:?}\n", self.profile) + &self.overrides.iter().map(|(k, v)| format!("{k} = {v}\n")).collect::<String>() }
-}
 pub struct Options { pub trace: bool }
 pub fn simulate(page: &Page, _s: &Scenario, run: u64, o: &Options) -> Outcome {
     Outcome { label: Label::Simulated, page: page.name.clone(), seed: 1, run, status: Status::Complete, plt_ms: Some(100.0 + run as f64), dcl_ms: Some(50.0), resources: vec![], connections: vec![], queues: vec![], totals: Totals::default(), trace_hash: "0".into(), trace: o.trace.then(Default::default) }

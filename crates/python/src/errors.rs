@@ -4,6 +4,7 @@ use std::error::Error;
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 
 create_exception!(loadpath, LoadpathError, PyException, "The user's input cannot be worked with.");
@@ -13,12 +14,28 @@ create_exception!(loadpath, CorpusError, LoadpathError, "A corpus cannot be impo
 
 /// A page graph or server-delay file is wrong.
 pub fn graph_error(error: &dyn Error) -> PyErr {
-    GraphError::new_err(with_causes(error))
+    with_hint::<GraphError>(error)
 }
 
 /// A scenario is wrong.
 pub fn scenario_error(error: &dyn Error) -> PyErr {
-    ScenarioError::new_err(with_causes(error))
+    with_hint::<ScenarioError>(error)
+}
+
+/// What follows "hint: " in the message becomes a note of the exception (PEP 678).
+fn with_hint<E: PyTypeInfo>(error: &dyn Error) -> PyErr {
+    let text = with_causes(error);
+    let Some((message, hint)) = text.split_once("hint: ") else {
+        return PyErr::new::<E, _>(text);
+    };
+    let exception = PyErr::new::<E, _>(message.trim_end_matches([' ', ';', ',', '.']).to_owned());
+    Python::attach(|py| {
+        exception
+            .value(py)
+            .call_method1("add_note", (format!("hint: {hint}"),))
+            .expect("exceptions take notes since Python 3.11");
+    });
+    exception
 }
 
 /// The message and those of its causes that it does not repeat already.

@@ -19,7 +19,7 @@ mod _core {
     #[pymodule_export]
     use crate::page::Page;
     #[pymodule_export]
-    use crate::scenario::Scenario;
+    use crate::scenario::{Scenario, scenario_keys};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

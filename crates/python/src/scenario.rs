@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::PyDict;
 
 use crate::engine;
 use crate::errors::scenario_error;
@@ -35,9 +35,36 @@ impl Scenario {
         self.inner.to_toml()
     }
 
-    /// JSON with every value resolved.
-    fn to_json<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let json = serde_json::to_vec(&*self.inner).expect("a scenario is plain data");
-        PyBytes::new(py, &json)
+    fn __eq__(&self, other: &Self) -> bool {
+        self.inner == other.inner
     }
+
+    fn __repr__(&self) -> String {
+        format!("<Scenario profile {}>", self.inner.profile)
+    }
+}
+
+/// Documentation of every scenario key: name, meaning, what is allowed, and for each profile the
+/// value as TOML and its source.
+#[pyfunction]
+pub fn scenario_keys(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let profiles = ["pcp", "linux"].map(|name| {
+        (name, engine::Scenario::profile(name).expect("both profiles are in Profile::ALL"))
+    });
+    engine::KEYS
+        .iter()
+        .map(|key| {
+            let documentation = PyDict::new(py);
+            documentation.set_item("name", key.name)?;
+            documentation.set_item("doc", key.doc)?;
+            documentation.set_item("allowed", (key.allowed)())?;
+            for (name, scenario) in &profiles {
+                let value = scenario.get(key.name).map(|value| value.to_string());
+                documentation.set_item(*name, value)?;
+            }
+            documentation.set_item("pcp_source", key.pcp_source)?;
+            documentation.set_item("linux_source", key.linux_source)?;
+            Ok(documentation)
+        })
+        .collect()
 }

@@ -1,0 +1,168 @@
+"""Sequence numbers over time, connection by connection (thesis Figures 4.18 to 4.20)."""
+
+from bisect import bisect_right
+
+from loadpath.analysis.svg import Canvas, Scale
+from loadpath.errors import NotFoundError, hinted
+from loadpath.outcome import Outcome, PacketRecord
+
+__all__ = ["timesequence_svg"]
+
+_DATA, _RETRANSMISSION, _ACK, _DROP, _WINDOW = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#000000",
+    "#CC79A7",
+)
+_LEGEND = [
+    ("data", _DATA),
+    ("retransmission", _RETRANSMISSION),
+    ("ACK at the server", _ACK),
+    ("drop", _DROP),
+    ("ACK + congestion window", _WINDOW),
+]
+
+_WIDTH = 1200
+_LEFT, _RIGHT = 70, 1185
+_TOP = 96
+_GAP = 34
+
+
+def timesequence_svg(
+    outcome: Outcome, *, connection: int | None = None, subtitle: str = ""
+) -> str:
+    """Draw what the servers sent, as SVG.
+
+    Parameters
+    ----------
+    outcome
+        A load with a trace.
+    connection
+        Index of a connection; without it all are drawn, one above the other on one time axis.
+    subtitle
+        A line under the title, for the scenario.
+
+    Raises
+    ------
+    NotFoundError
+        The load has no such connection.
+    """
+    assert outcome.trace is not None
+    count = len(outcome.connections)
+    if connection is not None and not 0 <= connection < count:
+        raise hinted(
+            NotFoundError(f"there is no connection {connection}"),
+            f"this load has connections 0 to {count - 1}" if count else "this load has none",
+        )
+    drawn = list(range(count)) if connection is None else [connection]
+    height = 420 if len(drawn) == 1 else 150
+    bottom = _TOP + max(1, len(drawn)) * (height + _GAP) - _GAP
+    canvas = Canvas(_WIDTH, bottom + 40, f"Time/sequence plot of {outcome.page}")
+    canvas.text(12, 22, outcome.page, size=15)
+    canvas.text(
+        12,
+        40,
+        f"{outcome.label}: sequence numbers of the servers in kB, as sent "
+        f"(seed {outcome.seed}, run {outcome.run})",
+    )
+    canvas.text(12, 56, subtitle, size=10.5, fill="#666666")
+    canvas.legend(12, 76, _LEGEND)
+    by_connection: dict[int, list[PacketRecord]] = {number: [] for number in drawn}
+    for packet in outcome.trace.packets:
+        if packet.connection in by_connection:
+            by_connection[packet.connection].append(packet)
+    end_ms = max(
+        [1.0, outcome.plt_ms or 0.0]
+        + [packets[-1].t_ms for packets in by_connection.values() if packets]
+    )
+    times = Scale(0.0, end_ms * 1.01, _LEFT, _RIGHT)
+    canvas.time_axis(times, _TOP, bottom)
+    for place, number in enumerate(drawn):
+        top = _TOP + place * (height + _GAP)
+        _panel(canvas, outcome, number, by_connection[number], times, top, top + height)
+    if outcome.plt_ms is not None:
+        x = times(outcome.plt_ms)
+        canvas.line([(x, _TOP), (x, bottom)], "#CC0000", width=1.5)
+        canvas.text(x - 3, bottom + 28, "load", anchor="end", fill="#CC0000")
+    return canvas.to_string()
+
+
+def _panel(
+    canvas: Canvas,
+    outcome: Outcome,
+    number: int,
+    packets: list[PacketRecord],
+    times: Scale,
+    top: float,
+    bottom: float,
+) -> None:
+    assert outcome.trace is not None
+    connection = outcome.connections[number]
+    highest = max([packet.seq + packet.len for packet in packets if not packet.up], default=1)
+    numbers = Scale(0.0, highest / 1000 * 1.05, bottom, top)
+    canvas.value_axis(numbers, _LEFT, _RIGHT)
+    canvas.text(
+        _LEFT + 4,
+        top + 12,
+        f"{number}: {connection.host}, {connection.requests} requests, "
+        f"{connection.retransmissions} retransmissions, {connection.timeouts} timeouts",
+    )
+    acks = [(packet.t_ms, packet.ack) for packet in packets if packet.up and _arrived_ack(packet)]
+    _window_edge(canvas, outcome, number, acks, times, numbers)
+    _acknowledged(canvas, acks, times, numbers)
+    marks: dict[str, list[str]] = {_DATA: [], _RETRANSMISSION: [], _DROP: []}
+    for packet in packets:
+        if packet.up or not packet.len:
+            continue
+        x, low = times(packet.t_ms), numbers(packet.seq / 1000)
+        if packet.event == "sent":
+            colour = _RETRANSMISSION if packet.retransmission else _DATA
+            marks[colour].append(f"M{x:.2f} {low:.2f}V{numbers((packet.seq + packet.len) / 1000):.2f}")
+        elif packet.event == "dropped":
+            marks[_DROP].append(
+                f"M{x - 3:.2f} {low - 3:.2f}l6 6M{x - 3:.2f} {low + 3:.2f}l6 -6"
+            )
+    for colour, paths in marks.items():
+        if paths:
+            canvas.path("".join(paths), colour, width=1.2 if colour == _DROP else 1.8)
+
+
+def _arrived_ack(packet: PacketRecord) -> bool:
+    return packet.event == "delivered" and "A" in packet.flags
+
+
+def _acknowledged(
+    canvas: Canvas, acks: list[tuple[float, int]], times: Scale, numbers: Scale
+) -> None:
+    """A staircase: the ACK number holds until the next arrives."""
+    points: list[tuple[float, float]] = []
+    for t_ms, ack in acks:
+        x, y = times(t_ms), numbers(ack / 1000)
+        if points:
+            points.append((x, points[-1][1]))
+        points.append((x, y))
+    if points:
+        canvas.line(points, _ACK)
+
+
+def _window_edge(
+    canvas: Canvas,
+    outcome: Outcome,
+    number: int,
+    acks: list[tuple[float, int]],
+    times: Scale,
+    numbers: Scale,
+) -> None:
+    """What the congestion window allows to be sent, cut at the top of the panel."""
+    assert outcome.trace is not None
+    arrivals = [t_ms for t_ms, _ in acks]
+    points = []
+    for record in outcome.trace.windows:
+        if record.connection != number:
+            continue
+        known = bisect_right(arrivals, record.t_ms)
+        edge = (acks[known - 1][1] if known else 0) + record.cwnd_bytes
+        points.append((times(record.t_ms), numbers(min(edge / 1000, numbers.high))))
+    if points:
+        canvas.line(points, _WINDOW, dash="2 2")

@@ -1,0 +1,52 @@
+"""All verbs."""
+
+from typing import Annotated
+
+import typer
+
+from loadpath import __version__
+from loadpath.cli import (
+    doctor,
+    export,
+    import_,
+    profiles,
+    reproduce,
+    scenario,
+    simulate,
+    timesequence,
+    waterfall,
+)
+
+app = typer.Typer(
+    name="loadpath",
+    help="Load real web pages in a packet-level simulation and see what makes them faster.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+app.command("simulate")(simulate.simulate)
+app.command("waterfall")(waterfall.waterfall)
+app.command("timesequence")(timesequence.timesequence)
+app.command("export")(export.export)
+app.command("import")(import_.import_)
+app.command("reproduce")(reproduce.reproduce)
+app.command("profiles")(profiles.profiles)
+app.command("scenario")(scenario.scenario)
+app.command("doctor")(doctor.doctor)
+
+
+def _version(requested: bool) -> None:
+    if requested:
+        typer.echo(f"loadpath {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Load real web pages in a packet-level simulation and see what makes them faster."""

@@ -1,0 +1,65 @@
+"""`loadpath reproduce`: published results again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loadpath.cli.console import print_json, print_note, print_table, progress_bar
+from loadpath.cli.options import Force, Json
+from loadpath.experiments import run_preset
+from loadpath.experiments.registry import PRESETS
+from loadpath.output import refuse_existing, write_atomic
+
+
+def _complete_preset(incomplete: str) -> list[str]:
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
+def reproduce(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Preset; without it, all are listed.", autocompletion=_complete_preset),
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option("-n", "--runs", min=1, help="Repetitions; default the preset's.")
+    ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option("--corpus", envvar="LOADPATH_CORPUS", help="Folder of the page corpus."),
+    ] = None,
+    published: Annotated[
+        Path | None, typer.Option("--published", help="File with the published numbers.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="File for the table as CSV.")] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option("--cache", help="Folder for finished cells; a second start continues there."),
+    ] = None,
+    threads: Annotated[int, typer.Option(min=0, help="Threads; 0 is one for each core.")] = 0,
+    json: Json = False,
+    force: Force = False,
+) -> None:
+    """Run a published experiment again and print our numbers beside the published ones."""
+    if name is None:
+        print_table("", ["preset", "what"], [[p.name, p.title] for p in PRESETS.values()], text=2)
+        return
+    if csv is not None:
+        refuse_existing(csv, force=force)
+    result = run_preset(
+        name,
+        runs=runs,
+        corpus=corpus,
+        published=published,
+        cache=cache,
+        threads=threads,
+        progress=progress_bar,
+    )
+    if csv is not None:
+        write_atomic(csv, result.to_csv(), force=force)
+    if json:
+        print_json(result.to_records())
+    else:
+        print_table(result.title, list(result.columns), result.to_text(), text=0)
+    for line in result.notes:
+        print_note(line)

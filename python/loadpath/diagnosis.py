@@ -1,0 +1,66 @@
+"""What this installation can do."""
+
+import os
+import platform
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadpath import _core
+from loadpath.api import simulate
+from loadpath.errors import LoadpathError
+from loadpath.pages import EXAMPLE_PREFIX, example_names
+
+__all__ = ["Finding", "examine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked for."""
+
+    what: str
+    ok: bool
+    found: str
+    required: bool = False
+
+
+def examine() -> list[Finding]:
+    """Look at everything that Loadpath uses; only simulation itself is required."""
+    return [
+        Finding("Loadpath", True, f"{_core.__version__}, Python {platform.python_version()}, "
+                f"{platform.system()} {platform.machine()}"),
+        _simulation(),
+        Finding("processors", True, f"{len(os.sched_getaffinity(0))}: batches use all of them"),
+        _corpus(),
+        _program("tshark", "reads pcapng exports in tests; exporting works without it"),
+    ]
+
+
+def _simulation() -> Finding:
+    names = example_names()
+    if not names:
+        return Finding("simulation", False, "no example pages in this installation", required=True)
+    try:
+        [outcome] = simulate(f"{EXAMPLE_PREFIX}{names[0]}")
+    except LoadpathError as error:
+        return Finding("simulation", False, str(error), required=True)
+    return Finding(
+        "simulation",
+        outcome.plt_ms is not None,
+        f"{EXAMPLE_PREFIX}{names[0]} loads in {outcome.plt_ms or 0:.1f} ms (simulated)",
+        required=True,
+    )
+
+
+def _corpus() -> Finding:
+    folder = os.environ.get("LOADPATH_CORPUS")
+    if not folder:
+        return Finding("corpus", False, "LOADPATH_CORPUS is not set; only `reproduce` needs it")
+    if not (Path(folder) / "index.json").is_file():
+        return Finding("corpus", False, f"LOADPATH_CORPUS={folder} has no index.json")
+    return Finding("corpus", True, folder)
+
+
+def _program(name: str, use: str) -> Finding:
+    path = shutil.which(name)
+    return Finding(name, path is not None, path or use)

@@ -1,0 +1,168 @@
+"""The words for a load's parameters: one list for the Python API and the command line.
+
+Each word stands for one scenario key (`loadpath scenario --keys` documents them all); the profile
+gives what is not said.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypedDict
+
+from loadpath._core import Scenario, ScenarioError
+from loadpath.networks import Network, find_network
+
+__all__ = ["HTTP_NAMES", "Parameters", "describe", "resolve_scenario", "scenario_values"]
+
+
+class Parameters(TypedDict, total=False):
+    """Keyword arguments of everything that loads a page."""
+
+    profile: str | None
+    """Named set of defaults: "pcp" or "linux"."""
+    scenario: str | Path | None
+    """TOML file; it goes over the profile."""
+    connectivity: str | Network | None
+    """Named network; it goes over the file."""
+    rate: str | int | None
+    """Bottleneck rate towards the client: bit/s, or text like "10mbit"."""
+    up_rate: str | int | None
+    """Bottleneck rate towards the servers."""
+    rtt_ms: str | float | None
+    """Round-trip time: milliseconds, or text like "40ms"."""
+    loss: float | None
+    """Part of the packets that the bottleneck loses at random, each direction."""
+    queue: str | None
+    """Queue discipline of the bottleneck."""
+    http: str | None
+    """HTTP version, "h1", "h2" or a name of the scenario key `http.version`."""
+    connections: int | None
+    """Most connections to a host."""
+    priorities: str | None
+    """Priorities of responses at the server."""
+    server: str | None
+    """How a server treats several requests on one connection."""
+    tls: str | None
+    """TLS handshake of a new connection."""
+    icwnd: int | None
+    """Initial congestion window, segments."""
+    congestion: str | None
+    """Congestion controller."""
+    recovery: str | None
+    """How lost packets are found and repaired."""
+    seed: int | None
+    """Master seed."""
+    set: Mapping[str, object] | None
+    """Any scenario key, by its dotted name."""
+
+
+_KEYS: dict[str, tuple[str, ...]] = {
+    "rate": ("network.rate_bps",),
+    "up_rate": ("network.up_rate_bps",),
+    "rtt_ms": ("network.rtt_ms",),
+    "loss": ("network.loss_down_fraction", "network.loss_up_fraction"),
+    "queue": ("network.queue",),
+    "http": ("http.version",),
+    "connections": ("http.connections_per_host",),
+    "priorities": ("http.priorities",),
+    "server": ("server.model",),
+    "tls": ("http.tls",),
+    "icwnd": ("transport.initial_window_segments",),
+    "congestion": ("transport.congestion",),
+    "recovery": ("transport.recovery",),
+    "seed": ("random.seed",),
+}
+
+HTTP_NAMES = {
+    "h1": "http/1.1",
+    "h1.0": "http/1.0",
+    "h1.1": "http/1.1",
+    "h1-pipelined": "http/1.1-pipelined",
+    "h2": "http/2",
+    "quic": "quic-lite",
+}
+"""Short names of HTTP versions."""
+
+
+def resolve_scenario(parameters: Parameters) -> Scenario:
+    """Profile, then scenario file, then named network, then single parameters, then `set`.
+
+    Raises
+    ------
+    ScenarioError
+        A key is unknown, or a value is not allowed.
+    NotFoundError
+        There is no network of that name.
+    """
+    overrides: list[tuple[str, str]] = []
+    connectivity = parameters.get("connectivity")
+    if connectivity is not None:
+        network = find_network(connectivity) if isinstance(connectivity, str) else connectivity
+        overrides += _network_keys(network)
+    for word, keys in _KEYS.items():
+        value = parameters.get(word)
+        if value is None:
+            continue
+        if word == "http":
+            value = HTTP_NAMES.get(str(value), value)
+        overrides += [(key, _toml(value)) for key in keys]
+    overrides += [(key, _toml(value)) for key, value in (parameters.get("set") or {}).items()]
+    return Scenario.resolve(
+        parameters.get("profile"), _scenario_file(parameters.get("scenario")), overrides
+    )
+
+
+def scenario_values(scenario: Scenario) -> dict[str, Any]:
+    """All values of a scenario as nested dictionaries."""
+    return tomllib.loads(scenario.to_toml())
+
+
+def describe(scenario: Scenario) -> str:
+    """The parameters that a reader of a result asks for first, in one line."""
+    values = scenario_values(scenario)
+    network, http = values["network"], values["http"]
+    loss = network["loss_down_fraction"]
+    parts = [
+        f"simulated, profile {values['profile']}",
+        f"{_rate(network['rate_bps'])} down, {_rate(network['up_rate_bps'])} up",
+        f"RTT {network['rtt_ms']:g} ms",
+        *([f"{100 * loss:g} % loss"] if loss else []),
+        f"{network['queue']} queue",
+        f"{http['version']} with {http['connections_per_host']} connections a host at most",
+        f"TLS {http['tls']}",
+        f"seed {values['random']['seed']}",
+    ]
+    return ", ".join(parts)
+
+
+def _rate(bps: int) -> str:
+    for factor, unit in ((10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s")):
+        if bps >= factor:
+            return f"{bps / factor:g} {unit}"
+    return f"{bps} bit/s"
+
+
+def _network_keys(network: Network) -> list[tuple[str, str]]:
+    loss = str(network.loss_percent / 100)
+    return [
+        ("network.rate_bps", str(round(network.down_kbps * 1000))),
+        ("network.up_rate_bps", str(round(network.up_kbps * 1000))),
+        ("network.rtt_ms", str(network.rtt_ms)),
+        ("network.loss_down_fraction", loss),
+        ("network.loss_up_fraction", loss),
+    ]
+
+
+def _toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _scenario_file(path: str | Path | None) -> tuple[str, str] | None:
+    if path is None:
+        return None
+    try:
+        return Path(path).read_bytes().decode(), str(path)
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: not UTF-8 at byte {error.start}") from error
+    except OSError as error:
+        raise ScenarioError(f"cannot read {path}: {error.strerror}") from error
