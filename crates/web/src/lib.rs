@@ -2,3 +2,4 @@
 //! and the HTTP clients and servers that fetch its resources.
 
 pub mod graph;
+pub mod import;
