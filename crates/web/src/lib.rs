@@ -3,3 +3,4 @@
 
 pub mod graph;
 pub mod http;
+pub mod import;
