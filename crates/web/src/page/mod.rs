@@ -1,0 +1,185 @@
+//! A page graph compiled for execution: dense arrays that every load of the page shares, read-only.
+//!
+//! Indices follow the order of activity ids ([`compare_ids`]), so nothing depends on the order of
+//! activities in a file. Compilation keeps only what happens before the load event (section 3.7.4:
+//! the normalised graph).
+
+mod class;
+mod compile;
+mod order;
+mod url;
+
+pub use class::{MimeClass, ServerDelayClass};
+pub use compile::PageError;
+pub use order::compare_ids;
+pub use url::http_host;
+
+use loadpath_net::SimDuration;
+
+/// Stands for "no such index".
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A compiled page.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// Short name for tables.
+    pub name: String,
+    /// The hosts of the http and https resources.
+    pub hosts: Vec<Host>,
+    /// The http and https resources, in order of their ids. All others complete at once and are
+    /// activities only.
+    pub resources: Vec<PageResource>,
+
+    pub(crate) activities: Vec<Activity>,
+    /// Children of all activities; [`Activity::children`] and [`Activity::streams`] point here.
+    pub(crate) edges: Vec<u32>,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) frames: Vec<FrameNode>,
+    /// Main frame, or else the lowest frame, of each renderer process.
+    pub(crate) process_frames: Vec<u32>,
+    pub(crate) slots: u32,
+    pub(crate) root: u32,
+    pub(crate) load_event: u32,
+    pub(crate) dom_content_loaded_event: u32,
+    pub(crate) main_frame: u32,
+}
+
+/// A server name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Lower case, without scheme and port.
+    pub name: String,
+    /// Index for random streams: [`loadpath_net::key_of`] of the lowest id of a resource on this
+    /// host, by which hosts are ordered too, so that renaming hosts changes nothing.
+    pub key: u64,
+}
+
+/// An http or https resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PageResource {
+    /// Activity id in the graph.
+    pub id: String,
+    /// Absolute URL.
+    pub url: String,
+    /// Request method.
+    pub method: String,
+    /// MIME type, "" if unknown.
+    pub mime_type: String,
+    /// Class of the MIME type.
+    pub mime_class: MimeClass,
+    /// Index in [`Page::hosts`].
+    pub host: u32,
+    /// Bytes of the response body as transmitted.
+    pub size_bytes: u64,
+    /// Measured server processing delay; `None`: draw from the distribution of `delay_class`.
+    pub server_delay: Option<SimDuration>,
+    /// Which distribution of server delays applies.
+    pub delay_class: ServerDelayClass,
+    /// Index for random streams: [`loadpath_net::key_of`] of the id.
+    pub key: u64,
+    /// Index of its activity in the compiled page.
+    pub activity: u32,
+    /// Place in the `activities` of the graph that was compiled.
+    pub graph_index: usize,
+    /// Session-cache slot: references with the same slot share one fetch.
+    pub(crate) slot: u32,
+}
+
+/// What executing an activity means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Completes without cost: a resource outside the network.
+    AtOnce,
+    /// Fetches `Page::resources[_]`, or waits for the fetch in flight.
+    Fetch(u32),
+    /// Waits for the first `need` bytes of the response in a session-cache slot; completes at once
+    /// if that is [`NONE`].
+    Chunk { slot: u32, need: u64 },
+    /// Runs on the main thread of a frame, ahead of the frame's other evaluations.
+    Parse { frame: u32 },
+    /// Runs on the main thread of a frame: scripts, style sheets, continuation of either.
+    Evaluate { frame: u32 },
+    /// Runs ahead of all frame queues: event handlers, and later pieces of timers.
+    Event { frame: u32 },
+    /// Joins the events after its timeout. `level` counts the timers of its chain, itself included.
+    Timer { frame: u32, timeout: SimDuration, level: u32 },
+    /// Other main-thread work, executed if so configured.
+    OtherWork { frame: u32 },
+}
+
+impl Step {
+    /// The frame of main-thread work.
+    pub fn frame(self) -> Option<u32> {
+        match self {
+            Step::Parse { frame }
+            | Step::Evaluate { frame }
+            | Step::Event { frame }
+            | Step::Timer { frame, .. }
+            | Step::OtherWork { frame } => Some(frame),
+            Step::AtOnce | Step::Fetch(_) | Step::Chunk { .. } => None,
+        }
+    }
+}
+
+/// One activity.
+#[derive(Clone, Debug)]
+pub(crate) struct Activity {
+    pub id: String,
+    pub step: Step,
+    /// Main-thread time.
+    pub duration: SimDuration,
+    /// Number of activities that it waits for.
+    pub parents: u32,
+    /// Released when it completes: a range of [`Page::edges`].
+    pub children: (u32, u32),
+    /// Released when its request is issued: the first chunks of a document.
+    pub streams: (u32, u32),
+    /// For the download of a script that holds up a parser: a range of [`Page::blocks`].
+    pub blocks: (u32, u32),
+}
+
+/// A parser that waits for a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Block {
+    /// The frame whose parser waits.
+    pub frame: u32,
+    /// The piece of the script with whose end the parser goes on.
+    pub until: u32,
+}
+
+/// A frame in the tree of frames.
+#[derive(Clone, Debug)]
+pub(crate) struct FrameNode {
+    pub parent: u32,
+    pub subframes: Vec<u32>,
+    /// Index in [`Page::process_frames`].
+    pub process: u32,
+}
+
+impl Page {
+    /// Number of activities that a load executes.
+    pub fn activity_count(&self) -> usize {
+        self.activities.len()
+    }
+
+    /// Id of a compiled activity in its graph.
+    pub fn activity_id(&self, activity: u32) -> &str {
+        &self.activities[activity as usize].id
+    }
+
+    pub(crate) fn children(&self, activity: u32) -> &[u32] {
+        slice(&self.edges, self.activities[activity as usize].children)
+    }
+
+    pub(crate) fn streams(&self, activity: u32) -> &[u32] {
+        slice(&self.edges, self.activities[activity as usize].streams)
+    }
+
+    pub(crate) fn blocks(&self, activity: u32) -> &[Block] {
+        slice(&self.blocks, self.activities[activity as usize].blocks)
+    }
+}
+
+fn slice<T>(all: &[T], (start, end): (u32, u32)) -> &[T] {
+    &all[start as usize..end as usize]
+}
