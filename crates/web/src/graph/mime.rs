@@ -16,9 +16,10 @@ pub enum MimeClass {
 }
 
 impl MimeClass {
-    /// Of a MIME type in lower case. Servers write many variants (`application/x-javascript`,
+    /// Of a MIME type. Servers write many variants (`application/x-javascript`,
     /// `text/ecmascript`) and some misprints, so a part of the name decides.
     pub fn of(mime_type: &str) -> MimeClass {
+        let mime_type = mime_type.to_ascii_lowercase();
         if mime_type.contains("html") {
             MimeClass::Html
         } else if mime_type.contains("css") {
@@ -29,6 +30,33 @@ impl MimeClass {
             MimeClass::Image
         } else {
             MimeClass::Other
+        }
+    }
+
+    /// True for what the preloader may request: no documents (thesis section 3.7.5, "Preloading").
+    pub fn is_preloaded(self) -> bool {
+        matches!(self, MimeClass::Css | MimeClass::Javascript | MimeClass::Image)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_the_name_decide() {
+        for (mime, class) in [
+            ("text/html", MimeClass::Html),
+            ("application/xhtml+xml", MimeClass::Html),
+            ("text/css", MimeClass::Css),
+            ("application/x-javascript", MimeClass::Javascript),
+            ("text/ecmascript", MimeClass::Javascript),
+            ("Image/PNG", MimeClass::Image),
+            ("img/png", MimeClass::Other),
+            ("text/plain", MimeClass::Other),
+            ("", MimeClass::Other),
+        ] {
+            assert_eq!(MimeClass::of(mime), class, "{mime}");
         }
     }
 }

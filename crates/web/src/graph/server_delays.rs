@@ -59,7 +59,7 @@ impl DelayClass {
 
     /// The class of a request.
     pub fn of(method: &str, mime_type: &str) -> DelayClass {
-        if method == "POST" {
+        if method.eq_ignore_ascii_case("POST") {
             return DelayClass::Post;
         }
         match MimeClass::of(mime_type) {
@@ -67,7 +67,7 @@ impl DelayClass {
             MimeClass::Javascript => DelayClass::Javascript,
             MimeClass::Image => DelayClass::Image,
             MimeClass::Html => DelayClass::Text,
-            MimeClass::Other if mime_type.starts_with("text/") => DelayClass::Text,
+            MimeClass::Other if mime_type.to_ascii_lowercase().starts_with("text/") => DelayClass::Text,
             MimeClass::Other => DelayClass::Other,
         }
     }

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use loadpath_net::{SimDuration, key_of};
 
 use super::{
-    Activity, Block, FrameNode, Host, MimeClass, NONE, Page, PageResource, ServerDelayClass, Step,
-    compare_ids, http_host,
+    Activity, Block, FrameNode, Host, NONE, Page, PageResource, Priorities, Step, compare_ids,
+    http_host,
 };
-use crate::graph::{ActivityKind, EvaluationKind, PageGraph, Phase, Resource};
+use crate::graph::{
+    ActivityKind, DelayClass, EvaluationKind, MimeClass, PageGraph, Phase, Resource,
+};
 
 /// Why a graph is not a page that can be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -142,6 +144,54 @@ impl<'g> FullGraph<'g> {
     }
 }
 
+/// A recorded priority of 0 means that the recording gave none: last.
+fn priorities(r: &Resource) -> Priorities {
+    let mime_class = MimeClass::of(&r.mime_type) as u32;
+    let recorded = |scheme: &str| r.priorities.get(scheme).map(|&p| if p == 0 { u32::MAX } else { p });
+    Priorities {
+        mime_class,
+        mime_type: recorded("mime-type").unwrap_or(mime_class),
+        critical_path: recorded("cp").unwrap_or(mime_class),
+        node_depth: recorded("depth").unwrap_or(mime_class),
+    }
+}
+
+fn kind_of(kind: &ActivityKind) -> &'static str {
+    match kind {
+        ActivityKind::Resource(_) => "resource",
+        ActivityKind::DownloadChunk(_) => "download",
+        ActivityKind::ParseChunk(_) => "parse",
+        ActivityKind::MainThread(_) => "other",
+        ActivityKind::Evaluation(e) => match e.kind {
+            EvaluationKind::Script => "script",
+            EvaluationKind::Style => "style",
+            EvaluationKind::Timer => "timer",
+            EvaluationKind::Event => "event",
+            EvaluationKind::Other => "other",
+        },
+    }
+}
+
+fn frame_of(kind: &ActivityKind) -> u32 {
+    match kind {
+        ActivityKind::ParseChunk(p) => p.frame,
+        ActivityKind::Evaluation(e) => e.frame,
+        ActivityKind::MainThread(m) => m.frame,
+        ActivityKind::Resource(_) | ActivityKind::DownloadChunk(_) => 0,
+    }
+}
+
+fn detail_of(kind: &ActivityKind) -> String {
+    match kind {
+        ActivityKind::ParseChunk(p) => p.end_tag.clone(),
+        ActivityKind::Evaluation(e) if e.kind == EvaluationKind::Event => e.event_name.clone(),
+        ActivityKind::Evaluation(e) => e.url.clone(),
+        ActivityKind::MainThread(m) => m.kind.clone(),
+        ActivityKind::Resource(r) => r.url.clone(),
+        ActivityKind::DownloadChunk(d) => d.resource.clone(),
+    }
+}
+
 fn is_after_load(kind: &ActivityKind) -> bool {
     matches!(kind, ActivityKind::Evaluation(e) if matches!(e.phase, Phase::End | Phase::LoadPlus))
 }
@@ -195,6 +245,7 @@ impl<'g> Compiler<'g> {
                 name: graph.name.clone(),
                 hosts: Vec::new(),
                 resources: Vec::new(),
+                server_delays: None,
                 activities: Vec::with_capacity(order.len()),
                 edges: Vec::new(),
                 blocks: Vec::new(),
@@ -299,7 +350,8 @@ impl<'g> Compiler<'g> {
                 host,
                 size_bytes: r.size_bytes,
                 server_delay: r.server_delay_ms.map(SimDuration::from_millis_f64),
-                delay_class: ServerDelayClass::of(&r.method, &r.mime_type),
+                delay_class: DelayClass::of(&r.method, &r.mime_type),
+                priorities: priorities(r),
                 key,
                 activity: new as u32,
                 graph_index: old,
@@ -334,6 +386,9 @@ impl<'g> Compiler<'g> {
         };
         self.page.activities.push(Activity {
             id: activity.id.clone(),
+            kind: kind_of(&activity.kind),
+            frame_id: frame_of(&activity.kind),
+            detail: detail_of(&activity.kind),
             step,
             duration: SimDuration::from_millis_f64(duration),
             parents: 0,

@@ -4,17 +4,19 @@
 //! activities in a file. Compilation keeps only what happens before the load event (section 3.7.4:
 //! the normalised graph).
 
-mod class;
 mod compile;
 mod order;
 mod url;
 
-pub use class::{MimeClass, ServerDelayClass};
 pub use compile::PageError;
 pub use order::compare_ids;
 pub use url::http_host;
 
+use std::sync::Arc;
+
 use loadpath_net::SimDuration;
+
+use crate::graph::{DelayClass, MimeClass, ServerDelays};
 
 /// Stands for "no such index".
 pub(crate) const NONE: u32 = u32::MAX;
@@ -30,6 +32,8 @@ pub struct Page {
     /// activities only.
     pub resources: Vec<PageResource>,
 
+    /// Where server delays come from that were not measured; without, they are zero.
+    server_delays: Option<Arc<ServerDelays>>,
     pub(crate) activities: Vec<Activity>,
     /// Children of all activities; [`Activity::children`] and [`Activity::streams`] point here.
     pub(crate) edges: Vec<u32>,
@@ -74,7 +78,9 @@ pub struct PageResource {
     /// Measured server processing delay; `None`: draw from the distribution of `delay_class`.
     pub server_delay: Option<SimDuration>,
     /// Which distribution of server delays applies.
-    pub delay_class: ServerDelayClass,
+    pub delay_class: DelayClass,
+    /// Priorities by scheme.
+    pub priorities: Priorities,
     /// Index for random streams: [`loadpath_net::key_of`] of the id.
     pub key: u64,
     /// Index of its activity in the compiled page.
@@ -83,6 +89,32 @@ pub struct PageResource {
     pub graph_index: usize,
     /// Session-cache slot: references with the same slot share one fetch.
     pub(crate) slot: u32,
+}
+
+/// Priorities of a resource; lower is more urgent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Priorities {
+    /// By class: HTML, CSS, JavaScript, images, others (thesis section 3.5.3.1).
+    pub mime_class: u32,
+    /// The by-type order that the graph brought, else by class.
+    pub mime_type: u32,
+    /// The critical-path order that the graph brought, else computed (section 3.5.3.2).
+    pub critical_path: u32,
+    /// The order by depth that the graph brought, else computed.
+    pub node_depth: u32,
+}
+
+/// What an activity is, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Description<'a> {
+    /// Activity id.
+    pub id: &'a str,
+    /// "parse", "script", "style", "timer", "event", "other", "resource" or "download".
+    pub kind: &'static str,
+    /// Frame id.
+    pub frame: u32,
+    /// Script URL, event name or end tag.
+    pub detail: &'a str,
 }
 
 /// What executing an activity means.
@@ -125,6 +157,10 @@ impl Step {
 #[derive(Clone, Debug)]
 pub(crate) struct Activity {
     pub id: String,
+    pub kind: &'static str,
+    /// Id of its frame in the graph, 0 if it has none.
+    pub frame_id: u32,
+    pub detail: String,
     pub step: Step,
     /// Main-thread time.
     pub duration: SimDuration,
@@ -160,6 +196,26 @@ impl Page {
     /// Number of activities that a load executes.
     pub fn activity_count(&self) -> usize {
         self.activities.len()
+    }
+
+    /// Draws delays that were not measured from `delays`.
+    pub fn with_server_delays(mut self, delays: Arc<ServerDelays>) -> Page {
+        self.server_delays = Some(delays);
+        self
+    }
+
+    /// Server delay of a resource by a uniform draw `u` in [0, 1).
+    pub fn drawn_delay(&self, resource: &PageResource, u: f64) -> SimDuration {
+        match &self.server_delays {
+            Some(delays) => delays.quantile(resource.delay_class, u),
+            None => SimDuration::ZERO,
+        }
+    }
+
+    /// What a compiled activity is.
+    pub fn describe(&self, activity: u32) -> Description<'_> {
+        let a = &self.activities[activity as usize];
+        Description { id: &a.id, kind: a.kind, frame: a.frame_id, detail: &a.detail }
     }
 
     /// Id of a compiled activity in its graph.
