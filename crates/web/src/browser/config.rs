@@ -1,0 +1,44 @@
+//! What the browser model can vary.
+
+use loadpath_net::SimDuration;
+
+/// Options of the browser model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrowserConfig {
+    /// Scan ahead for resources while a parser waits for a script (section 3.7.5, "Preloading").
+    pub preloader: bool,
+    /// Let timers wait for their timeouts; without, they are due at once.
+    pub timers: bool,
+    /// Least timeout of deeply nested timers.
+    pub timer_clamp: SimDuration,
+    /// First nesting level that is clamped; a timer that no timer set is level 1.
+    pub timer_clamp_level: u32,
+    /// How many main threads share the work.
+    pub threads: MainThreads,
+    /// Execute activities of other main-thread work; without, they take no time.
+    pub other_main_thread_work: bool,
+}
+
+impl Default for BrowserConfig {
+    /// The browser of the thesis (section 3.7.2).
+    fn default() -> Self {
+        BrowserConfig {
+            preloader: true,
+            timers: true,
+            // "4ms (for nested timeouts with more than five levels)", section 3.7.2.
+            timer_clamp: SimDuration::from_millis(4),
+            timer_clamp_level: 6,
+            threads: MainThreads::OnePerPage,
+            other_main_thread_work: false,
+        }
+    }
+}
+
+/// How many main threads a page has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MainThreads {
+    /// One for all frames.
+    OnePerPage,
+    /// One for each renderer process of the graph (site isolation).
+    OnePerProcess,
+}
