@@ -27,8 +27,12 @@ class Finding:
 def examine() -> list[Finding]:
     """Look at everything that Loadpath uses; only simulation itself is required."""
     return [
-        Finding("Loadpath", True, f"{_core.__version__}, Python {platform.python_version()}, "
-                f"{platform.system()} {platform.machine()}"),
+        Finding(
+            "Loadpath",
+            True,
+            f"{_core.__version__}, Python {platform.python_version()}, "
+            f"{platform.system()} {platform.machine()}",
+        ),
         _simulation(),
         Finding("processors", True, f"{len(os.sched_getaffinity(0))}: batches use all of them"),
         _corpus(),

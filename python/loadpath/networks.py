@@ -1,8 +1,8 @@
 """Named networks, as WebPageTest, Browsertime, Lighthouse, DevTools and BrowserStack define them.
 
 The same word means different things in different tools (Browsertime's `rtt` is the delay of one
-direction, WebPageTest's is the round trip), so names carry the tool they come from, `wpt:3g`; a bare
-name means WebPageTest's.
+direction, WebPageTest's is the round trip), so names carry the tool they come from, `wpt:3g`; a
+bare name means WebPageTest's.
 """
 
 from dataclasses import dataclass

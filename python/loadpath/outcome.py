@@ -27,18 +27,14 @@ __all__ = [
 Label: TypeAlias = Literal["observed", "emulated", "simulated"]
 
 
-class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Immutable, and compared by value."""
-
-
-class Status(_Record):
+class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a load ended; `reason` is set if it failed."""
 
     result: Literal["complete", "failed"]
     reason: str | None = None
 
 
-class Phases(_Record):
+class Phases(msgspec.Struct, frozen=True):
     """Where a resource's time went, in order; the sum is `end_ms - start_ms`."""
 
     connection_setup_ms: float
@@ -51,7 +47,7 @@ class Phases(_Record):
     transfer_ms: float
 
 
-class Resource(_Record):
+class Resource(msgspec.Struct, frozen=True):
     """One resource that went over the network."""
 
     id: str
@@ -67,7 +63,7 @@ class Resource(_Record):
     phases: Phases | None
 
 
-class Connection(_Record):
+class Connection(msgspec.Struct, frozen=True):
     """One connection."""
 
     host: str
@@ -85,7 +81,7 @@ class Connection(_Record):
     cwnd_bytes: int
 
 
-class Queue(_Record):
+class Queue(msgspec.Struct, frozen=True):
     """One queue that can drop."""
 
     name: str
@@ -97,7 +93,7 @@ class Queue(_Record):
     utilisation: float
 
 
-class Totals(_Record):
+class Totals(msgspec.Struct, frozen=True):
     """Sums over a load."""
 
     bytes: int
@@ -110,7 +106,7 @@ class Totals(_Record):
     events: int
 
 
-class PacketRecord(_Record):
+class PacketRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One packet at one point of its way."""
 
     t_ms: float
@@ -129,7 +125,7 @@ class PacketRecord(_Record):
     offset: int
 
 
-class WindowRecord(_Record):
+class WindowRecord(msgspec.Struct, frozen=True):
     """A server's congestion state after a change."""
 
     t_ms: float
@@ -140,7 +136,7 @@ class WindowRecord(_Record):
     state: str
 
 
-class QueueRecord(_Record):
+class QueueRecord(msgspec.Struct, frozen=True):
     """A queue's occupancy when a packet arrived."""
 
     t_ms: float
@@ -149,7 +145,7 @@ class QueueRecord(_Record):
     bytes: int
 
 
-class MainThreadRecord(_Record):
+class MainThreadRecord(msgspec.Struct, frozen=True):
     """A stretch of main-thread work."""
 
     start_ms: float
@@ -160,7 +156,7 @@ class MainThreadRecord(_Record):
     detail: str
 
 
-class Trace(_Record):
+class Trace(msgspec.Struct, frozen=True):
     """A load packet by packet."""
 
     packets: tuple[PacketRecord, ...]
@@ -169,7 +165,7 @@ class Trace(_Record):
     main_thread: tuple[MainThreadRecord, ...]
 
 
-class Summary(_Record):
+class Summary(msgspec.Struct, frozen=True):
     """One page load without its lists, as large batches return it."""
 
     label: Label
@@ -193,7 +189,7 @@ class Summary(_Record):
         return msgspec.json.encode(self)
 
 
-class Outcome(Summary):
+class Outcome(Summary, frozen=True, omit_defaults=True):
     """One page load."""
 
     resources: tuple[Resource, ...]

@@ -1,12 +1,12 @@
 """Finding and reading page graphs."""
 
-import json
 from collections.abc import Iterable
+from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from loadpath._core import Page
+from loadpath._core import Page, ServerDelays
 from loadpath.errors import GraphError, NotFoundError, hinted
 
 __all__ = ["EXAMPLE_PREFIX", "example_names", "find_pages", "load_graph", "read_page"]
@@ -42,7 +42,23 @@ def load_graph(source: str | Path) -> Page:
         It is not a page graph, or one that cannot be loaded.
     """
     data, origin, folder = read_page(source)
-    return Page.from_json(data, origin, _server_delays(data, origin, folder))
+    page = Page.from_json(data, origin)
+    if page.server_delay_file is None:
+        return page
+    return page.with_server_delays(_server_delays(folder, page.server_delay_file, origin))
+
+
+def _server_delays(folder: Path | Traversable, name: str, origin: str) -> ServerDelays:
+    file = folder / name
+    if not file.is_file():
+        raise GraphError(f"{origin}: server_delay_file: there is no {name} beside it")
+    return _parse_server_delays(file.read_bytes(), f"{folder}/{name}")
+
+
+@lru_cache(maxsize=4)
+def _parse_server_delays(data: bytes, origin: str) -> ServerDelays:
+    """Parsed once for the pages of a folder that share it."""
+    return ServerDelays.from_json(data, origin)
 
 
 def find_pages(sources: Iterable[str | Path]) -> list[str]:
@@ -86,23 +102,3 @@ def read_page(source: str | Path) -> tuple[bytes, str, Path | Traversable]:
         ) from None
     except OSError as error:
         raise GraphError(f"cannot read {name}: {error.strerror}") from error
-
-
-def _server_delays(
-    data: bytes, origin: str, folder: Path | Traversable
-) -> tuple[bytes, str] | None:
-    """The server-delay file that a graph names; None if it names none or the graph is no JSON."""
-    try:
-        graph = json.loads(data)
-    except ValueError:
-        # The engine reads it again and says better what is wrong.
-        return None
-    name = graph.get("server_delay_file") if isinstance(graph, dict) else None
-    if not isinstance(name, str):
-        return None
-    if Path(name).name != name:
-        raise GraphError(f"{origin}: server_delay_file: {name!r} is not a bare file name")
-    file = folder / name
-    if not file.is_file():
-        raise GraphError(f"{origin}: server_delay_file: there is no {name} beside it")
-    return file.read_bytes(), name

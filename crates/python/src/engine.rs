@@ -2,24 +2,10 @@
 use std::thread;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
-use serde::Deserialize;
 pub use loadpath_sim::outcome::{Outcome, Label, Status, QueueOutcome, Totals};
 pub use loadpath_sim::scenario::{KEYS, Scenario};
 
-#[derive(Debug)]
-pub struct Error(String);
-impl std::fmt::Display for Error { fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(&self.0) } }
-impl std::error::Error for Error {}
-
-#[derive(Deserialize)]
-pub struct Activity {}
-#[derive(Deserialize)]
-pub struct PageGraph { pub name: String, pub url: String, #[serde(default)] pub source: String, pub activities: Vec<Activity> }
-impl PageGraph { pub fn from_json(data: &[u8], origin: &str) -> Result<Self, Error> { serde_json::from_slice(data).map_err(|e| Error(format!("{origin}: {e}"))) } }
-pub struct ServerDelays;
-impl ServerDelays { pub fn from_json(_: &[u8], _: &str) -> Result<Self, Error> { Ok(Self) } }
-pub struct Page { name: String }
-pub fn compile(g: &PageGraph, _: Option<ServerDelays>) -> Result<Page, Error> { Ok(Page { name: g.name.clone() }) }
+pub use loadpath_web::page::Page;
 pub struct Options { pub trace: bool }
 pub fn simulate(page: &Page, _s: &Scenario, run: u64, o: &Options) -> Outcome {
     Outcome { label: Label::Simulated, page: page.name.clone(), seed: 1, run, status: Status::Complete, plt_ms: Some(100.0 + run as f64), dcl_ms: Some(50.0), resources: vec![], connections: vec![], queues: vec![], totals: Totals::default(), trace_hash: "0".into(), trace: o.trace.then(Default::default) }

@@ -17,6 +17,11 @@ pub fn graph_error(error: &dyn Error) -> PyErr {
     with_hint::<GraphError>(error)
 }
 
+/// A file of a corpus is wrong.
+pub fn corpus_error(error: &dyn Error) -> PyErr {
+    with_hint::<CorpusError>(error)
+}
+
 /// A scenario is wrong.
 pub fn scenario_error(error: &dyn Error) -> PyErr {
     with_hint::<ScenarioError>(error)
@@ -28,7 +33,7 @@ fn with_hint<E: PyTypeInfo>(error: &dyn Error) -> PyErr {
     let Some((message, hint)) = text.split_once("hint: ") else {
         return PyErr::new::<E, _>(text);
     };
-    let exception = PyErr::new::<E, _>(message.trim_end_matches([' ', ';', ',', '.']).to_owned());
+    let exception = PyErr::new::<E, _>(message.trim_end_matches([' ', '\n', ';', ',', '.']).to_owned());
     Python::attach(|py| {
         exception
             .value(py)

@@ -4,6 +4,7 @@
 mod batch;
 mod engine;
 mod errors;
+mod import;
 mod page;
 mod scenario;
 
@@ -17,7 +18,11 @@ mod _core {
     #[pymodule_export]
     use crate::errors::{CorpusError, GraphError, LoadpathError, ScenarioError};
     #[pymodule_export]
-    use crate::page::Page;
+    use crate::import::{
+        import_distributions, import_graph, origin_folders, pages_in_origin, parse_corpus_index,
+    };
+    #[pymodule_export]
+    use crate::page::{Page, ServerDelays};
     #[pymodule_export]
     use crate::scenario::{Scenario, scenario_keys};
 

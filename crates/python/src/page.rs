@@ -1,65 +1,103 @@
-//! Pages.
+//! Pages and the server delays that several pages share.
 
 use std::sync::Arc;
 
+use loadpath_web::graph::{self, PageGraph};
+use loadpath_web::page;
 use pyo3::prelude::*;
 
-use crate::engine;
 use crate::errors::graph_error;
+
+/// Distributions of server processing delay, one for each type of resource.
+#[pyclass(frozen, module = "loadpath._core")]
+pub struct ServerDelays {
+    inner: Arc<graph::ServerDelays>,
+}
+
+#[pymethods]
+impl ServerDelays {
+    /// Reads a server-delay file; `origin` names it in errors.
+    #[staticmethod]
+    fn from_json(data: &[u8], origin: &str) -> PyResult<Self> {
+        let delays =
+            graph::ServerDelays::from_json(data, origin).map_err(|error| graph_error(&error))?;
+        Ok(Self { inner: Arc::new(delays) })
+    }
+}
 
 /// A page graph, checked and compiled for simulation.
 #[pyclass(frozen, module = "loadpath._core")]
 pub struct Page {
-    pub inner: Arc<engine::Page>,
-    graph: engine::PageGraph,
+    pub inner: Arc<page::Page>,
+    about: Arc<About>,
+}
+
+/// What of the graph the compiled page does not keep.
+struct About {
+    url: String,
+    source: String,
+    server_delay_file: Option<String>,
+    activities: usize,
 }
 
 #[pymethods]
 impl Page {
-    /// Reads a page graph. `origin` names it in errors; `delays` is the server-delay file that it
-    /// refers to, as (content, origin).
+    /// Reads a page graph; `origin` names it in errors.
     #[staticmethod]
-    #[pyo3(signature = (data, origin, delays=None))]
-    fn from_json(
-        py: Python<'_>,
-        data: &[u8],
-        origin: &str,
-        delays: Option<(Vec<u8>, String)>,
-    ) -> PyResult<Self> {
+    fn from_json(py: Python<'_>, data: &[u8], origin: &str) -> PyResult<Self> {
         py.detach(|| {
-            let graph =
-                engine::PageGraph::from_json(data, origin).map_err(|error| graph_error(&error))?;
-            let delays = delays
-                .map(|(data, origin)| engine::ServerDelays::from_json(&data, &origin))
-                .transpose()
-                .map_err(|error| graph_error(&error))?;
-            let page = engine::compile(&graph, delays).map_err(|error| graph_error(&error))?;
-            Ok(Self { inner: Arc::new(page), graph })
+            let graph = PageGraph::from_json(data, origin).map_err(|error| graph_error(&error))?;
+            let page = page::Page::compile(&graph).map_err(|error| graph_error(&error))?;
+            let about = About {
+                url: graph.url,
+                source: graph.source,
+                server_delay_file: graph.server_delay_file,
+                activities: graph.activities.len(),
+            };
+            Ok(Self { inner: Arc::new(page), about: Arc::new(about) })
         })
+    }
+
+    /// The page with a source of server delays for the resources that have none measured.
+    fn with_server_delays(&self, delays: &ServerDelays) -> Self {
+        let page = page::Page::clone(&self.inner).with_server_delays(Arc::clone(&delays.inner));
+        Self { inner: Arc::new(page), about: Arc::clone(&self.about) }
     }
 
     #[getter]
     fn name(&self) -> &str {
-        &self.graph.name
+        &self.inner.name
     }
 
     #[getter]
     fn url(&self) -> &str {
-        &self.graph.url
+        &self.about.url
     }
 
     #[getter]
     fn source(&self) -> &str {
-        &self.graph.source
+        &self.about.source
+    }
+
+    /// Bare name of the server-delay file that the graph refers to.
+    #[getter]
+    fn server_delay_file(&self) -> Option<&str> {
+        self.about.server_delay_file.as_deref()
     }
 
     /// Number of activities in the graph.
     #[getter]
     fn activities(&self) -> usize {
-        self.graph.activities.len()
+        self.about.activities
+    }
+
+    /// Number of http and https resources before the load event.
+    #[getter]
+    fn resources(&self) -> usize {
+        self.inner.resources.len()
     }
 
     fn __repr__(&self) -> String {
-        format!("<Page {} ({} activities)>", self.graph.name, self.graph.activities.len())
+        format!("<Page {} ({} activities)>", self.inner.name, self.about.activities)
     }
 }

@@ -24,6 +24,7 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
+        """The pixel of a value."""
         span = self.high - self.low
         part = (value - self.low) / span if span else 0.0
         return self.start + part * (self.end - self.start)
@@ -79,19 +80,27 @@ class Canvas:
         self._add("rect", tooltip, x=x, y=y, width=max(width, 0.0), height=height, fill=fill)
 
     def line(
-        self, points: Sequence[tuple[float, float]], stroke: str, *, width: float = 1, dash: str = ""
+        self,
+        points: Sequence[tuple[float, float]],
+        stroke: str,
+        *,
+        width: float = 1,
+        dash: str = "",
     ) -> None:
         """A polyline."""
         dashes = {"stroke_dasharray": dash} if dash else {}
         coordinates = " ".join(f"{_number(x)},{_number(y)}" for x, y in points)
         self._add(
-            "polyline", None, points=coordinates, fill="none", stroke=stroke, stroke_width=width,
+            "polyline",
+            None,
+            points=coordinates,
+            fill="none",
+            stroke=stroke,
+            stroke_width=width,
             **dashes,
         )
 
-    def path(
-        self, d: str, stroke: str, *, width: float = 1.5, tooltip: str | None = None
-    ) -> None:
+    def path(self, d: str, stroke: str, *, width: float = 1.5, tooltip: str | None = None) -> None:
         """A stroked path; many marks in one element keep figures of large loads small."""
         self._add("path", tooltip, d=d, fill="none", stroke=stroke, stroke_width=width)
 

@@ -29,9 +29,7 @@ _TOP = 96
 _GAP = 34
 
 
-def timesequence_svg(
-    outcome: Outcome, *, connection: int | None = None, subtitle: str = ""
-) -> str:
+def timesequence_svg(outcome: Outcome, *, connection: int | None = None, subtitle: str = "") -> str:
     """Draw what the servers sent, as SVG.
 
     Parameters
@@ -118,11 +116,11 @@ def _panel(
         x, low = times(packet.t_ms), numbers(packet.seq / 1000)
         if packet.event == "sent":
             colour = _RETRANSMISSION if packet.retransmission else _DATA
-            marks[colour].append(f"M{x:.2f} {low:.2f}V{numbers((packet.seq + packet.len) / 1000):.2f}")
-        elif packet.event == "dropped":
-            marks[_DROP].append(
-                f"M{x - 3:.2f} {low - 3:.2f}l6 6M{x - 3:.2f} {low + 3:.2f}l6 -6"
+            marks[colour].append(
+                f"M{x:.2f} {low:.2f}V{numbers((packet.seq + packet.len) / 1000):.2f}"
             )
+        elif packet.event == "dropped":
+            marks[_DROP].append(f"M{x - 3:.2f} {low - 3:.2f}l6 6M{x - 3:.2f} {low + 3:.2f}l6 -6")
     for colour, paths in marks.items():
         if paths:
             canvas.path("".join(paths), colour, width=1.2 if colour == _DROP else 1.8)

@@ -109,9 +109,7 @@ def _main_thread(canvas: Canvas, outcome: Outcome, times: Scale) -> None:
 
 
 def _bar(canvas: Canvas, outcome: Outcome, resource: Resource, times: Scale, top: float) -> None:
-    canvas.text(
-        _LEFT - 8, top + 11, _label(resource), anchor="end", size=10, tooltip=resource.url
-    )
+    canvas.text(_LEFT - 8, top + 11, _label(resource), anchor="end", size=10, tooltip=resource.url)
     about = f"{resource.url}\n{resource.mime_type}, {resource.size_bytes} bytes" + (
         "" if resource.connection is None else f", connection {resource.connection}"
     )

@@ -61,7 +61,7 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, text: 
         )
     for row in rows:
         table.add_row(*row)
-    # Into a file or pipe a table is as wide as its content; a terminal's is as wide as the terminal.
+    # Into a file or pipe a table is as wide as its content.
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         console.width = max(200, console.width)
@@ -69,21 +69,21 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, text: 
 
 
 class _Report:
-    """Feeds finished loads to the bar."""
+    """Tells the bar how many are done."""
 
-    def __init__(self, bar: Progress, total: int) -> None:
+    def __init__(self, bar: Progress, total: int | None) -> None:
         self._bar = bar
         self._task = bar.add_task("", total=total, rate="")
 
     def __call__(self, done: int) -> None:
         elapsed = self._bar.tasks[0].elapsed or 0.0
-        rate = f"{done / elapsed:,.0f} loads/s" if elapsed > 0 else ""
+        rate = f"{done / elapsed:,.0f}/s" if elapsed > 0 else ""
         self._bar.update(self._task, completed=done, rate=rate)
 
 
 @contextmanager
-def progress_bar(total: int, *, quiet: bool = False) -> Iterator[_Report]:
-    """A progress bar on standard error, if that is a terminal; call it with the finished loads."""
+def progress_bar(total: int | None) -> Iterator[_Report]:
+    """A progress bar, if standard error is a terminal; call it with the number that are done."""
     bar = Progress(
         TextColumn("loading"),
         BarColumn(),
@@ -92,7 +92,7 @@ def progress_bar(total: int, *, quiet: bool = False) -> Iterator[_Report]:
         TimeRemainingColumn(),
         console=_stderr,
         transient=True,
-        disable=quiet or not _stderr.is_terminal,
+        disable=not _stderr.is_terminal,
     )
     with bar:
         yield _Report(bar, total)

@@ -38,8 +38,6 @@ def export(
 ) -> None:
     """Write one load as HAR, Chrome trace JSON, pcapng or qlog."""
     outcome, scenario = loading.load_traced(page, load.parameters(), run)
-    data = loading.export(
-        outcome, format.value, scenario=scenario, page=page, capture=capture
-    )
+    data = loading.export(outcome, format.value, scenario=scenario, page=page, capture=capture)
     print_note(describe(scenario))
     write_output(output, f"{outcome.page}.{FORMATS[format].suffix}", data, force=force)

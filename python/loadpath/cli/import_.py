@@ -5,32 +5,37 @@ from typing import Annotated
 
 import typer
 
-from loadpath.cli.console import print_json, print_note
+from loadpath.cli.console import print_json, print_note, progress_bar
 from loadpath.cli.options import Json
-from loadpath.graphs.importer import import_corpus
+from loadpath.graphs.importer import import_corpus, import_one
 
 
 def import_(
     source: Annotated[
         Path,
         typer.Argument(
-            help="The corpus folder (with index.json, or as its public origin lays it out), or one "
-            "graph."
+            help="Corpus folder (with index.json, or a clone of github.com/kusoof/alexa_traces), "
+            "or one graph file of it."
         ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder to make.")],
     delays: Annotated[
-        Path | None, typer.Option("--delays", help="One graph: its file of server delays.")
+        Path | None, typer.Option("--delays", help="With one graph: the delays of its page.")
     ] = None,
     distributions: Annotated[
         Path | None,
-        typer.Option("--distributions", help="One graph: folder with the .dist files."),
+        typer.Option("--distributions", help="With one graph: the folder with *.dist files."),
     ] = None,
     json: Json = False,
 ) -> None:
     """Import page graphs of the PCP corpus with their server delays, all or nothing."""
-    report = import_corpus(source, output, delays=delays, distributions=distributions)
-    if json:
-        print_json(report)
+    if source.is_file():
+        summary = import_one(source, output, delays=delays, distributions=distributions)
     else:
-        print_note(f"{report.pages} pages in {output}")
+        with progress_bar(None) as progress:
+            summary = import_corpus(source, output, progress=progress)
+    if json:
+        print_json(summary)
+    else:
+        print_note(f"{summary.pages} pages imported")
+        print(output)

@@ -4,13 +4,13 @@ import inspect
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
 from loadpath.errors import ScenarioError
-from loadpath.parameters import HTTP_NAMES, Parameters
 from loadpath.pages import example_names
+from loadpath.parameters import HTTP_NAMES, Parameters
 
 __all__ = ["Force", "Json", "LoadOptions", "Output", "Page", "Pages", "Runs", "with_load_options"]
 
@@ -155,9 +155,8 @@ class LoadOptions:
 
     def parameters(self) -> Parameters:
         """The same for `loadpath.simulate`."""
-        values = asdict(self)
-        values["set"] = dict(_key_value(text) for text in self.set or ())
-        return Parameters(**values)  # type: ignore[typeddict-item]
+        settings = dict(_key_value(text) for text in self.set or ())
+        return cast(Parameters, asdict(self) | {"set": settings})
 
 
 def _key_value(text: str) -> tuple[str, str]:

@@ -36,7 +36,13 @@ def profiles(
             "",
             ["network", "down kbit/s", "up kbit/s", "RTT ms", "loss %"],
             [
-                [n.name, f"{n.down_kbps:g}", f"{n.up_kbps:g}", f"{n.rtt_ms:g}", f"{n.loss_percent:g}"]
+                [
+                    n.name,
+                    f"{n.down_kbps:g}",
+                    f"{n.up_kbps:g}",
+                    f"{n.rtt_ms:g}",
+                    f"{n.loss_percent:g}",
+                ]
                 for n in NETWORKS.values()
             ],
         )

@@ -7,8 +7,7 @@ import typer
 
 from loadpath.cli.console import print_json, print_note, print_table, progress_bar
 from loadpath.cli.options import Force, Json
-from loadpath.experiments import run_preset
-from loadpath.experiments.registry import PRESETS
+from loadpath.experiments import PRESETS, PresetOptions, run_preset
 from loadpath.output import refuse_existing, write_atomic
 
 
@@ -48,12 +47,14 @@ def reproduce(
         refuse_existing(csv, force=force)
     result = run_preset(
         name,
-        runs=runs,
-        corpus=corpus,
-        published=published,
-        cache=cache,
-        threads=threads,
-        progress=progress_bar,
+        PresetOptions(
+            runs=runs,
+            corpus=corpus,
+            published=published,
+            cache=cache,
+            threads=threads,
+            progress=progress_bar,
+        ),
     )
     if csv is not None:
         write_atomic(csv, result.to_csv(), force=force)

@@ -106,8 +106,10 @@ def port(url: str) -> int:
 
 
 def host_addresses(outcome: Outcome) -> dict[str, str]:
-    """A synthetic IPv4 address for each host, in order of first use: 198.18.0.0/15 is set aside
-    for benchmarks (RFC 2544)."""
+    """A synthetic IPv4 address for each host, in order of first use.
+
+    198.18.0.0/15 is set aside for benchmarks (RFC 2544).
+    """
     addresses: dict[str, str] = {}
     for host in [connection.host for connection in outcome.connections]:
         if host not in addresses:

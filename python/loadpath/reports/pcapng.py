@@ -1,9 +1,9 @@
 """pcapng (draft-ietf-opsawg-pcapng) of the simulated packets, for Wireshark and tshark.
 
 Link type RAW (IPv4 without a link layer), nanosecond time stamps. Payload bytes are zero. Sequence
-numbers are those of the trace (SYN is 0), so a packet here is easily found there. Time-stamp options
-(RFC 7323) are reconstructed: TSval is the sender's virtual time in milliseconds, TSecr the TSval
-of the segment that RFC 7323 section 4.3 says to echo.
+numbers are those of the trace (SYN is 0), so a packet here is easily found there. Time-stamp
+options (RFC 7323) are reconstructed: TSval is the sender's virtual time in milliseconds, TSecr the
+TSval of the segment that RFC 7323 section 4.3 says to echo.
 """
 
 import struct
@@ -22,6 +22,7 @@ _CLIENT_ADDRESS = "198.19.0.1"
 # Registered link-layer header types.
 _LINKTYPE_RAW = 101
 _FIRST_EPHEMERAL_PORT = 49152  # RFC 6335, section 6
+_EPHEMERAL_PORTS = 65536 - _FIRST_EPHEMERAL_PORT
 _TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, appendix A: NOP NOP kind length TSval TSecr
 
 _FLAG_BITS = {"F": 0x01, "S": 0x02, "R": 0x04, "P": 0x08, "A": 0x10}
@@ -105,8 +106,7 @@ class _Endpoints:
             IPv4Address(addresses[connection.host]).packed for connection in outcome.connections
         ]
         self._ports = [
-            # Wraps within the ephemeral range; a page has fewer connections than that.
-            (_FIRST_EPHEMERAL_PORT + number % (65536 - _FIRST_EPHEMERAL_PORT), ports.get(number, 80))
+            (_FIRST_EPHEMERAL_PORT + number % _EPHEMERAL_PORTS, ports.get(number, 80))
             for number in range(len(outcome.connections))
         ]
         payload = int(context.value("transport", "mss_bytes", 1448))
@@ -185,7 +185,7 @@ def _checksum(data: bytes) -> int:
     """RFC 1071."""
     if len(data) % 2:
         data += b"\0"
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

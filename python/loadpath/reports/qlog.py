@@ -20,7 +20,7 @@ __all__ = ["write_qlog"]
 _STATES = {"avoidance": "congestion_avoidance", "loss": "recovery"}
 
 
-def write_qlog(outcome: Outcome, context: ExportContext) -> bytes:
+def write_qlog(outcome: Outcome, _context: ExportContext) -> bytes:
     """The load as a contained qlog file with a trace for each connection."""
     assert outcome.trace is not None
     packets: list[list[PacketRecord]] = [[] for _ in outcome.connections]
@@ -36,24 +36,28 @@ def write_qlog(outcome: Outcome, context: ExportContext) -> bytes:
         "description": f"{outcome.label} by Loadpath {_core.__version__}, seed {outcome.seed}, "
         f"run {outcome.run}; TCP segments as packets",
         "traces": [
-            {
-                "title": f"{number}: {connection.host}",
-                "vantage_point": {"type": "server"},
-                "event_schemas": ["urn:ietf:params:qlog:events:quic-13"],
-                "common_fields": {
-                    "group_id": str(number),
-                    "time_format": "relative_to_epoch",
-                    "reference_time": {"clock_type": "monotonic", "epoch": "unknown"},
-                },
-                "events": sorted(
-                    [*_packet_events(packets[number]), *_window_events(windows[number])],
-                    key=lambda event: float(event["time"]),
-                ),
-            }
+            _trace(number, connection.host, packets[number], windows[number])
             for number, connection in enumerate(outcome.connections)
         ],
     }
     return json.dumps(file).encode()
+
+
+def _trace(
+    number: int, host: str, packets: list[PacketRecord], windows: list[WindowRecord]
+) -> dict[str, Any]:
+    events = [*_packet_events(packets), *_window_events(windows)]
+    return {
+        "title": f"{number}: {host}",
+        "vantage_point": {"type": "server"},
+        "event_schemas": ["urn:ietf:params:qlog:events:quic-13"],
+        "common_fields": {
+            "group_id": str(number),
+            "time_format": "relative_to_epoch",
+            "reference_time": {"clock_type": "monotonic", "epoch": "unknown"},
+        },
+        "events": sorted(events, key=lambda event: float(event["time"])),
+    }
 
 
 def _event(t_ms: float, name: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -141,13 +145,11 @@ def _packet_events(packets: list[PacketRecord]) -> Iterator[dict[str, Any]]:
 def _window_events(windows: list[WindowRecord]) -> Iterator[dict[str, Any]]:
     state = None
     for window in windows:
-        if window.state != state:
-            change = {"new": _STATES.get(window.state, window.state)}
-            if state is not None:
-                change["old"] = _STATES.get(state, state)
-            if change.get("old") != change["new"]:
-                yield _event(window.t_ms, "congestion_state_updated", dict(change))
-            state = window.state
+        current = _STATES.get(window.state, window.state)
+        if current != state:
+            change: dict[str, str] = {} if state is None else {"old": state}
+            yield _event(window.t_ms, "congestion_state_updated", change | {"new": current})
+            state = current
         metrics = {
             "congestion_window": window.cwnd_bytes,
             "bytes_in_flight": window.in_flight_bytes,
