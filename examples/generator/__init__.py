@@ -1,0 +1,1 @@
+"""Makes the page graphs in ``examples/pages``: run ``examples/generate.py``."""
