@@ -6,10 +6,20 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+import msgspec
+
 from loadpath._core import Page, ServerDelays
 from loadpath.errors import GraphError, NotFoundError, hinted
 
-__all__ = ["EXAMPLE_PREFIX", "example_names", "find_pages", "load_graph", "read_page"]
+__all__ = [
+    "EXAMPLE_PREFIX",
+    "Example",
+    "example_names",
+    "examples",
+    "find_pages",
+    "load_graph",
+    "read_page",
+]
 
 EXAMPLE_PREFIX = "example:"
 DELAYS_SUFFIX = "server-delays.json"
@@ -20,13 +30,25 @@ def _examples() -> Traversable:
     return resources.files("loadpath.examples") / "pages"
 
 
+class Example(msgspec.Struct, frozen=True):
+    """An entry of the index of example pages."""
+
+    name: str
+    title: str
+    source: str
+    resources: int
+    bytes: int
+    hosts: int
+
+
+def examples() -> list[Example]:
+    """The pages that ship with the package."""
+    return msgspec.json.decode((_examples() / "index.json").read_bytes(), type=list[Example])
+
+
 def example_names() -> list[str]:
     """Names of the pages that ship with the package."""
-    return sorted(
-        entry.name.removesuffix(".json")
-        for entry in _examples().iterdir()
-        if entry.name.endswith(".json") and _is_page(Path(entry.name))
-    )
+    return [example.name for example in examples()]
 
 
 def load_graph(source: str | Path) -> Page:

@@ -8,7 +8,7 @@ import typer
 from loadpath.cli.console import print_json, print_table
 from loadpath.cli.options import Json
 from loadpath.networks import NETWORKS
-from loadpath.pages import example_names, load_graph
+from loadpath.pages import EXAMPLE_PREFIX, examples
 
 
 def profiles(
@@ -19,14 +19,22 @@ def profiles(
 ) -> None:
     """List the named networks for -c, in numbers; a bare name means WebPageTest's."""
     if pages:
-        graphs = {f"example:{name}": load_graph(f"example:{name}") for name in example_names()}
         if json:
-            print_json([{"name": name, "source": page.source} for name, page in graphs.items()])
+            print_json(examples())
         else:
             print_table(
                 "",
-                ["page", "source", "activities"],
-                [[name, page.source, str(page.activities)] for name, page in graphs.items()],
+                ["page", "what", "resources", "kB", "hosts"],
+                [
+                    [
+                        f"{EXAMPLE_PREFIX}{page.name}",
+                        page.title,
+                        str(page.resources),
+                        f"{page.bytes / 1000:.0f}",
+                        str(page.hosts),
+                    ]
+                    for page in examples()
+                ],
                 text=2,
             )
     elif json:
