@@ -10,10 +10,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from scripted import GRAPH, scripted_outcome
 
 from loadpath.cli.export import Format
 from loadpath.reports import FORMATS, CapturePoint, ExportContext
+from scripted import GRAPH, scripted_outcome
 
 SCENARIO = {
     "http": {"version": "http/2"},

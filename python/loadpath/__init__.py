@@ -16,10 +16,10 @@ from loadpath._core import (
     ScenarioError,
     __version__,
 )
-from loadpath.api import load_graph, resolve_scenario, simulate, simulate_many
+from loadpath.api import load_graph, resolve_scenario, simulate, simulate_many, summarise_many
 from loadpath.errors import NotFoundError, OutputExistsError
 from loadpath.networks import Network, find_network
-from loadpath.outcome import Outcome
+from loadpath.outcome import Outcome, Summary
 
 __all__ = [
     "CorpusError",
@@ -32,10 +32,12 @@ __all__ = [
     "Page",
     "Scenario",
     "ScenarioError",
+    "Summary",
     "__version__",
     "find_network",
     "load_graph",
     "resolve_scenario",
     "simulate",
     "simulate_many",
+    "summarise_many",
 ]

@@ -52,13 +52,14 @@ class ScenarioKey(TypedDict):
 
 def scenario_keys() -> list[ScenarioKey]: ...
 def simulate(page: Page, scenario: Scenario, run: int = 0, *, trace: bool = False) -> bytes: ...
-def simulate_batch(
-    jobs: Sequence[tuple[Page, Scenario, int]],
+def summarise_batch(
+    pages: Sequence[Page],
+    scenarios: Sequence[Scenario],
+    jobs: Sequence[tuple[int, int, int]],
     *,
     threads: int = 0,
-    detail: bool = True,
     progress: Callable[[int], object] | None = None,
-) -> list[bytes]: ...
+) -> bytes: ...
 
 class CorpusPage(TypedDict):
     name: str

@@ -165,8 +165,23 @@ class Trace(msgspec.Struct, frozen=True):
     main_thread: tuple[MainThreadRecord, ...]
 
 
-class Summary(msgspec.Struct, frozen=True):
-    """One page load without its lists, as large batches return it."""
+class Summary(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The figures of one load, as large batches return them."""
+
+    status: Status
+    plt_ms: float | None
+    dcl_ms: float | None
+    connections: int
+    requests: int
+    totals: Totals
+
+
+class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One page load.
+
+    `plt_ms` is when the load event handler started, `dcl_ms` when the DOMContentLoaded handler of
+    the main frame did. Equal trace hashes mean equal loads, packet by packet.
+    """
 
     label: Label
     page: str
@@ -175,9 +190,12 @@ class Summary(msgspec.Struct, frozen=True):
     status: Status
     plt_ms: float | None
     dcl_ms: float | None
+    resources: tuple[Resource, ...]
+    connections: tuple[Connection, ...]
     queues: tuple[Queue, ...]
     totals: Totals
     trace_hash: str
+    trace: Trace | None = None
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
@@ -188,10 +206,13 @@ class Summary(msgspec.Struct, frozen=True):
         """JSON in the schema of the engine."""
         return msgspec.json.encode(self)
 
-
-class Outcome(Summary, frozen=True, omit_defaults=True):
-    """One page load."""
-
-    resources: tuple[Resource, ...]
-    connections: tuple[Connection, ...]
-    trace: Trace | None = None
+    def summary(self) -> Summary:
+        """The figures."""
+        return Summary(
+            status=self.status,
+            plt_ms=self.plt_ms,
+            dcl_ms=self.dcl_ms,
+            connections=len(self.connections),
+            requests=len(self.resources),
+            totals=self.totals,
+        )

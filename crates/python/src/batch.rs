@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use loadpath_sim::{Job, Options, Summary};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 
-use crate::engine::{self, Options, Outcome};
 use crate::page::Page;
 use crate::scenario::Scenario;
 
@@ -28,29 +29,40 @@ pub fn simulate<'py>(
     trace: bool,
 ) -> Bound<'py, PyBytes> {
     let json = py.detach(|| {
-        to_json(&engine::simulate(&page.inner, &scenario.inner, run, &Options { trace }))
+        let options = Options { trace };
+        to_json(&loadpath_sim::simulate(&page.inner, &scenario.inner, run, &options))
     });
     PyBytes::new(py, &json)
 }
 
-/// Many loads over `threads` threads (0: one a core); outcomes as JSON, in the order of the jobs.
-/// Without `detail` they carry no resources and connections. `progress` is called with the number
-/// of finished loads a few times a second, and what it raises ends the batch, as does Ctrl-C.
+/// Many loads over `threads` threads (0: one a core): jobs are (page index, scenario index, run), the
+/// result is a JSON list of summaries in their order. `progress` is called with the number of
+/// finished loads a few times a second, and what it raises ends the batch, as does Ctrl-C.
 #[pyfunction]
-#[pyo3(signature = (jobs, *, threads=0, detail=true, progress=None))]
-pub fn simulate_batch<'py>(
+#[pyo3(signature = (pages, scenarios, jobs, *, threads=0, progress=None))]
+pub fn summarise_batch<'py>(
     py: Python<'py>,
-    jobs: Vec<(Py<Page>, Py<Scenario>, u64)>,
+    pages: Vec<Py<Page>>,
+    scenarios: Vec<Py<Scenario>>,
+    jobs: Vec<(usize, usize, u64)>,
     threads: usize,
-    detail: bool,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-    let jobs: Vec<_> = jobs
-        .iter()
-        .map(|(page, scenario, run)| {
-            (Arc::clone(&page.get().inner), Arc::clone(&scenario.get().inner), *run)
-        })
-        .collect();
+) -> PyResult<Bound<'py, PyBytes>> {
+    let in_range = |&(page, scenario, _): &(usize, usize, u64)| {
+        page < pages.len() && scenario < scenarios.len()
+    };
+    if !jobs.iter().all(in_range) {
+        return Err(PyIndexError::new_err("a job names a page or scenario that is not given"));
+    }
+    let batch = Batch {
+        pages: pages.iter().map(|page| Arc::clone(&page.get().inner)).collect(),
+        scenarios: scenarios
+            .iter()
+            .map(|s| loadpath_sim::Scenario::clone(&s.get().inner))
+            .collect(),
+        jobs: jobs.into_iter().map(|(page, scenario, run)| Job { page, scenario, run }).collect(),
+        threads,
+    };
     let report = |done: usize| {
         Python::attach(|py| {
             py.check_signals()?;
@@ -60,78 +72,57 @@ pub fn simulate_batch<'py>(
             Ok(())
         })
     };
-    let outcomes = py.detach(|| run_batch(&jobs, threads, detail, report))?;
-    Ok(outcomes.iter().map(|json| PyBytes::new(py, json)).collect())
+    let json = py.detach(|| batch.run(report).map(|summaries| to_json(&summaries)))?;
+    Ok(PyBytes::new(py, &json))
 }
 
-fn run_batch(
-    jobs: &[(Arc<engine::Page>, Arc<engine::Scenario>, u64)],
+struct Batch {
+    pages: Vec<Arc<loadpath_web::page::Page>>,
+    scenarios: Vec<loadpath_sim::Scenario>,
+    jobs: Vec<Job>,
     threads: usize,
-    detail: bool,
-    report: impl Fn(usize) -> PyResult<()>,
-) -> PyResult<Vec<Vec<u8>>> {
-    let done = AtomicUsize::new(0);
-    let cancelled = AtomicBool::new(false);
-    let (finished, wait) = mpsc::channel();
-    thread::scope(|scope| {
-        let worker = scope.spawn(|| {
-            let work = |(page, scenario, run): &(Arc<engine::Page>, Arc<engine::Scenario>, u64)| {
-                if cancelled.load(Ordering::Relaxed) {
-                    return Vec::new();
+}
+
+impl Batch {
+    /// Runs in a thread of its own while this one reports.
+    fn run(&self, report: impl Fn(usize) -> PyResult<()>) -> PyResult<Vec<Summary>> {
+        let pages: Vec<_> = self.pages.iter().map(|page| &**page).collect();
+        let done = AtomicUsize::new(0);
+        let cancel = AtomicBool::new(false);
+        // The sender is dropped, and the receiver told, when the batch ends in whichever way.
+        let (running, ended) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            let (pages, done, cancel) = (&pages, &done, &cancel);
+            let worker = scope.spawn(move || {
+                let _running = running;
+                let finished = || {
+                    done.fetch_add(1, Ordering::Relaxed);
+                };
+                loadpath_sim::run_batch(
+                    pages,
+                    &self.scenarios,
+                    &self.jobs,
+                    self.threads,
+                    cancel,
+                    finished,
+                )
+            });
+            let mut reported = Ok(());
+            while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                if reported.is_ok() {
+                    reported = report(done.load(Ordering::Relaxed));
+                    cancel.store(reported.is_err(), Ordering::Relaxed);
                 }
-                let outcome = engine::simulate(page, scenario, *run, &Options { trace: false });
-                done.fetch_add(1, Ordering::Relaxed);
-                if detail { to_json(&outcome) } else { to_json(&Summary::of(&outcome)) }
-            };
-            let outcomes = engine::map_over_threads(jobs, threads, work);
-            // The receiver outlives this thread; a failed send would change nothing.
-            let _ = finished.send(());
-            outcomes
-        });
-        let mut result = Ok(());
-        while let Err(mpsc::RecvTimeoutError::Timeout) = wait.recv_timeout(TICK) {
-            if result.is_ok() {
-                result = report(done.load(Ordering::Relaxed));
-                cancelled.store(result.is_err(), Ordering::Relaxed);
             }
-        }
-        let outcomes = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        result.and_then(|()| report(jobs.len())).map(|()| outcomes)
-    })
-}
-
-/// An outcome without its lists.
-#[derive(Serialize)]
-struct Summary<'a> {
-    label: &'a engine::Label,
-    page: &'a str,
-    seed: u64,
-    run: u64,
-    status: &'a engine::Status,
-    plt_ms: Option<f64>,
-    dcl_ms: Option<f64>,
-    queues: &'a [engine::QueueOutcome],
-    totals: &'a engine::Totals,
-    trace_hash: &'a str,
-}
-
-impl<'a> Summary<'a> {
-    fn of(outcome: &'a Outcome) -> Self {
-        Self {
-            label: &outcome.label,
-            page: &outcome.page,
-            seed: outcome.seed,
-            run: outcome.run,
-            status: &outcome.status,
-            plt_ms: outcome.plt_ms,
-            dcl_ms: outcome.dcl_ms,
-            queues: &outcome.queues,
-            totals: &outcome.totals,
-            trace_hash: &outcome.trace_hash,
-        }
+            // A panic in the engine reaches Python as PanicException.
+            let summaries = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            reported?;
+            report(self.jobs.len())?;
+            Ok(summaries.expect("only a failed report cancels"))
+        })
     }
 }
 
 fn to_json(value: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(value).expect("an outcome is plain data")
+    serde_json::to_vec(value).expect("outcomes are plain data")
 }

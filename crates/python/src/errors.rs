@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
+use pyo3::PyTypeInfo;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
-use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 
 create_exception!(loadpath, LoadpathError, PyException, "The user's input cannot be worked with.");
@@ -33,7 +33,8 @@ fn with_hint<E: PyTypeInfo>(error: &dyn Error) -> PyErr {
     let Some((message, hint)) = text.split_once("hint: ") else {
         return PyErr::new::<E, _>(text);
     };
-    let exception = PyErr::new::<E, _>(message.trim_end_matches([' ', '\n', ';', ',', '.']).to_owned());
+    let exception =
+        PyErr::new::<E, _>(message.trim_end_matches([' ', '\n', ';', ',', '.']).to_owned());
     Python::attach(|py| {
         exception
             .value(py)

@@ -2,7 +2,6 @@
 //! opaque objects, outcomes as JSON bytes in the schema of `loadpath_sim::outcome`.
 
 mod batch;
-mod engine;
 mod errors;
 mod import;
 mod page;
@@ -14,7 +13,7 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::batch::{simulate, simulate_batch};
+    use crate::batch::{simulate, summarise_batch};
     #[pymodule_export]
     use crate::errors::{CorpusError, GraphError, LoadpathError, ScenarioError};
     #[pymodule_export]

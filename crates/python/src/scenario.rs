@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use loadpath_sim::scenario;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::engine;
 use crate::errors::scenario_error;
 
 /// Every parameter of a load, resolved and checked.
 #[pyclass(frozen, module = "loadpath._core")]
 pub struct Scenario {
-    pub inner: Arc<engine::Scenario>,
+    pub inner: Arc<scenario::Scenario>,
 }
 
 #[pymethods]
@@ -25,7 +25,7 @@ impl Scenario {
         overrides: Vec<(String, String)>,
     ) -> PyResult<Self> {
         let toml = toml.as_ref().map(|(text, origin)| (text.as_str(), origin.as_str()));
-        let scenario = engine::Scenario::resolve(profile, toml, &overrides)
+        let scenario = scenario::Scenario::resolve(profile, toml, &overrides)
             .map_err(|error| scenario_error(&error))?;
         Ok(Self { inner: Arc::new(scenario) })
     }
@@ -49,9 +49,9 @@ impl Scenario {
 #[pyfunction]
 pub fn scenario_keys(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let profiles = ["pcp", "linux"].map(|name| {
-        (name, engine::Scenario::profile(name).expect("both profiles are in Profile::ALL"))
+        (name, scenario::Scenario::profile(name).expect("both profiles are in Profile::ALL"))
     });
-    engine::KEYS
+    scenario::KEYS
         .iter()
         .map(|key| {
             let documentation = PyDict::new(py);

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from xml.etree import ElementTree
 
-__all__ = ["AXIS_GREY", "Canvas", "Scale", "nice_step"]
+__all__ = ["AXIS_GREY", "Canvas", "Scale", "nice_step", "staircase"]
 
 AXIS_GREY = "#666666"
 _GRID_GREY = "#e4e4e4"
@@ -35,6 +35,16 @@ def nice_step(span: float, most: int) -> float:
     rough = span / most if span > 0 else 1.0
     power = 10.0 ** floor(log10(rough))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
+
+
+def staircase(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Points of a value that holds until the next."""
+    steps: list[tuple[float, float]] = []
+    for x, y in points:
+        if steps:
+            steps.append((x, steps[-1][1]))
+        steps.append((x, y))
+    return steps
 
 
 def _number(value: float) -> str:
@@ -139,7 +149,7 @@ class Canvas:
             label = f"{value / 1000:g}" if seconds else f"{value:g}"
             self.text(x, bottom + 14, label, anchor="middle", fill=AXIS_GREY)
         unit = "s" if seconds else "ms"
-        self.text(scale.end, bottom + 28, f"time ({unit})", anchor="end", fill=AXIS_GREY)
+        self.text(scale.start - 10, bottom + 14, f"time ({unit})", anchor="end", fill=AXIS_GREY)
 
     def value_axis(self, scale: Scale, left: float, right: float) -> None:
         """Horizontal grid lines and labels on the left."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import median
 
-from loadpath.outcome import Outcome
+from loadpath.outcome import Summary
 
 __all__ = ["PLT_COLUMNS", "plt_row"]
 
@@ -14,7 +14,7 @@ PLT_COLUMNS = [
     "min",
     "max",
     "DCL ms",
-    "resources",
+    "requests",
     "kB",
     "connections",
     "drops",
@@ -23,26 +23,26 @@ PLT_COLUMNS = [
 ]
 
 
-def plt_row(outcomes: Sequence[Outcome]) -> list[str]:
+def plt_row(page: str, loads: Sequence[Summary]) -> list[str]:
     """Medians over the runs of one page; failed loads are counted, not averaged."""
-    complete = [outcome for outcome in outcomes if outcome.plt_ms is not None]
-    plt = [outcome.plt_ms for outcome in complete if outcome.plt_ms is not None]
-    dcl = [outcome.dcl_ms for outcome in complete if outcome.dcl_ms is not None]
+    complete = [load for load in loads if load.status.result == "complete"]
+    plt = [load.plt_ms for load in complete if load.plt_ms is not None]
+    dcl = [load.dcl_ms for load in complete if load.dcl_ms is not None]
 
     def middle(values: Sequence[float], digits: int = 0) -> str:
         return f"{median(values):.{digits}f}" if values else "-"
 
     return [
-        outcomes[0].page,
-        str(len(outcomes)),
+        page,
+        str(len(loads)),
         middle(plt, 1),
         f"{min(plt):.1f}" if plt else "-",
         f"{max(plt):.1f}" if plt else "-",
         middle(dcl, 1),
-        middle([len(outcome.resources) for outcome in complete]),
-        middle([outcome.totals.bytes / 1000 for outcome in complete]),
-        middle([len(outcome.connections) for outcome in complete]),
-        middle([outcome.totals.drops for outcome in complete]),
-        middle([outcome.totals.retransmissions for outcome in complete]),
-        str(len(outcomes) - len(complete)),
+        middle([load.requests for load in complete]),
+        middle([load.totals.bytes / 1000 for load in complete]),
+        middle([load.connections for load in complete]),
+        middle([load.totals.drops for load in complete]),
+        middle([load.totals.retransmissions for load in complete]),
+        str(len(loads) - len(complete)),
     ]

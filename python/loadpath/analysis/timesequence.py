@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 
-from loadpath.analysis.svg import Canvas, Scale
+from loadpath.analysis.svg import Canvas, Scale, staircase
 from loadpath.errors import NotFoundError, hinted
 from loadpath.outcome import Outcome, PacketRecord
 
@@ -133,15 +133,10 @@ def _arrived_ack(packet: PacketRecord) -> bool:
 def _acknowledged(
     canvas: Canvas, acks: list[tuple[float, int]], times: Scale, numbers: Scale
 ) -> None:
-    """A staircase: the ACK number holds until the next arrives."""
-    points: list[tuple[float, float]] = []
-    for t_ms, ack in acks:
-        x, y = times(t_ms), numbers(ack / 1000)
-        if points:
-            points.append((x, points[-1][1]))
-        points.append((x, y))
+    """The ACK number holds until the next arrives."""
+    points = [(times(t_ms), numbers(ack / 1000)) for t_ms, ack in acks]
     if points:
-        canvas.line(points, _ACK)
+        canvas.line(staircase(points), _ACK)
 
 
 def _window_edge(
@@ -163,4 +158,4 @@ def _window_edge(
         edge = (acks[known - 1][1] if known else 0) + record.cwnd_bytes
         points.append((times(record.t_ms), numbers(min(edge / 1000, numbers.high))))
     if points:
-        canvas.line(points, _WINDOW, dash="2 2")
+        canvas.line(staircase(points), _WINDOW, dash="2 2")

@@ -31,7 +31,7 @@ _LOAD_COLOUR, _DCL_COLOUR = "#CC0000", "#0072B2"
 
 _WIDTH = 1200
 _LEFT, _RIGHT = 300, 1185
-_TOP = 92
+_TOP = 108
 _ROW = 15
 _LANE = 26
 _LABEL_CHARACTERS = 46
@@ -48,24 +48,34 @@ def waterfall_svg(outcome: Outcome, *, subtitle: str = "") -> str:
         A line under the title, for the scenario.
     """
     bottom = _TOP + _LANE + _ROW * len(outcome.resources) + 6
-    canvas = Canvas(_WIDTH, bottom + 40, f"Waterfall of {outcome.page}")
+    canvas = Canvas(_WIDTH, bottom + 50, f"Waterfall of {outcome.page}")
     canvas.text(12, 22, outcome.page, size=15)
     canvas.text(12, 40, _headline(outcome))
     canvas.text(12, 56, subtitle, size=10.5, fill="#666666")
     canvas.legend(12, 76, list(PHASES.values()))
+    canvas.legend(
+        12,
+        93,
+        [
+            (f"main thread: {kind}" if kind == "parse" else kind, colour)
+            for kind, colour in MAIN_THREAD_COLOURS.items()
+        ],
+    )
     times = Scale(0.0, _end_ms(outcome) * 1.01, _LEFT, _RIGHT)
     canvas.time_axis(times, _TOP, bottom)
     _main_thread(canvas, outcome, times)
     for row, resource in enumerate(outcome.resources):
         _bar(canvas, outcome, resource, times, _TOP + _LANE + row * _ROW)
-    for at_ms, colour, label, dash in (
-        (outcome.dcl_ms, _DCL_COLOUR, "DOMContentLoaded", "5 3"),
-        (outcome.plt_ms, _LOAD_COLOUR, "load", ""),
+    for line, (at_ms, colour, label, dash) in enumerate(
+        (
+            (outcome.dcl_ms, _DCL_COLOUR, "DOMContentLoaded", "5 3"),
+            (outcome.plt_ms, _LOAD_COLOUR, "load", ""),
+        )
     ):
         if at_ms is not None:
             x = times(at_ms)
             canvas.line([(x, _TOP - 2), (x, bottom)], colour, width=1.5, dash=dash)
-            canvas.text(x - 3, bottom + 28, label, anchor="end", fill=colour)
+            canvas.text(x, bottom + 28 + 14 * line, label, anchor="end", fill=colour)
     return canvas.to_string()
 
 
@@ -89,11 +99,6 @@ def _main_thread(canvas: Canvas, outcome: Outcome, times: Scale) -> None:
     canvas.text(_LEFT - 8, _TOP + 14, "main thread", anchor="end")
     if outcome.trace is None:
         return
-    x = 12.0
-    for kind, colour in MAIN_THREAD_COLOURS.items():
-        canvas.rect(x, _TOP + 5, 8, 8, colour)
-        canvas.text(x + 10, _TOP + 13, kind, size=8.5)
-        x += 16 + 4.6 * len(kind)
     for record in outcome.trace.main_thread:
         start = times(record.start_ms)
         canvas.rect(

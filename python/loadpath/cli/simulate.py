@@ -5,10 +5,9 @@ from typing import Annotated
 import typer
 
 from loadpath.analysis.tables import PLT_COLUMNS, plt_row
-from loadpath.api import simulate_many
+from loadpath.api import simulate_many, summarise_many
 from loadpath.cli.console import print_json, print_note, print_table, progress_bar
 from loadpath.cli.options import Json, LoadOptions, Pages, Runs, with_load_options
-from loadpath.outcome import Outcome
 from loadpath.pages import find_pages, load_graph
 from loadpath.parameters import describe, resolve_scenario, scenario_values
 
@@ -22,6 +21,9 @@ def simulate(
         int, typer.Option(min=0, help="Threads; 0 is one for each core.", show_default=False)
     ] = 0,
     json: Json = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="With --json: every packet and main-thread activity.")
+    ] = False,
 ) -> None:
     """Load pages in simulation and print the medians of their load times.
 
@@ -30,11 +32,17 @@ def simulate(
     scenario = resolve_scenario(load.parameters())
     graphs = [load_graph(source) for source in find_pages(pages)]
     jobs = [(page, scenario, run) for page in graphs for run in range(runs)]
-    with progress_bar(len(jobs)) as progress:
-        outcomes: list[Outcome] = simulate_many(jobs, threads=threads, progress=progress)
     print_note(describe(scenario))
+    with progress_bar(len(jobs)) as progress:
+        if json:
+            outcomes = simulate_many(jobs, trace=trace, threads=threads, progress=progress)
+        else:
+            summaries = summarise_many(jobs, threads=threads, progress=progress)
     if json:
         print_json({"scenario": scenario_values(scenario), "outcomes": outcomes})
         return
-    by_page = [outcomes[start : start + runs] for start in range(0, len(outcomes), runs)]
-    print_table("", PLT_COLUMNS, [plt_row(of_page) for of_page in by_page])
+    rows = [
+        plt_row(page.name, summaries[first : first + runs])
+        for page, first in zip(graphs, range(0, len(summaries), runs), strict=True)
+    ]
+    print_table("", PLT_COLUMNS, rows)

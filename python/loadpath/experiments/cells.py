@@ -15,7 +15,7 @@ import msgspec
 
 from loadpath import _core
 from loadpath._core import Page, Scenario
-from loadpath.api import simulate_many
+from loadpath.api import summarise_many
 from loadpath.errors import LoadpathError
 from loadpath.outcome import Summary
 from loadpath.output import write_atomic
@@ -89,8 +89,11 @@ def run_cell(
             progress(len(loads))
         return loads
     jobs = [(page, scenario, run) for page in pages.pages for run in range(runs)]
-    summaries = simulate_many(jobs, threads=threads, detail=False, progress=progress)
-    loads = [_cell_load(summary) for summary in summaries]
+    summaries = summarise_many(jobs, threads=threads, progress=progress)
+    loads = [
+        _cell_load(page, run, summary)
+        for (page, _, run), summary in zip(jobs, summaries, strict=True)
+    ]
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(file, msgspec.json.encode(loads), force=True)
@@ -102,11 +105,11 @@ def _key(pages: PageSet, scenario: Scenario, runs: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _cell_load(summary: Summary) -> CellLoad:
+def _cell_load(page: Page, run: int, summary: Summary) -> CellLoad:
     totals = summary.totals
     return CellLoad(
-        page=summary.page,
-        run=summary.run,
+        page=page.name,
+        run=run,
         plt_ms=summary.plt_ms,
         dcl_ms=summary.dcl_ms,
         reason=summary.status.reason,
