@@ -4,6 +4,7 @@ Each word stands for one scenario key (`loadpath scenario --keys` documents them
 gives what is not said.
 """
 
+import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -73,6 +74,9 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "seed": ("random.seed",),
 }
 
+# Their values are names, even where they look like numbers (TLS "1.2").
+_NAMED = {"queue", "http", "priorities", "server", "tls", "congestion", "recovery"}
+
 HTTP_NAMES = {
     "h1": "http/1.1",
     "h1.0": "http/1.0",
@@ -105,7 +109,8 @@ def resolve_scenario(parameters: Parameters) -> Scenario:
             continue
         if word == "http":
             value = HTTP_NAMES.get(str(value), value)
-        overrides += [(key, _toml(value)) for key in keys]
+        text = json.dumps(value) if word in _NAMED else _toml(value)
+        overrides += [(key, text) for key in keys]
     overrides += [(key, _toml(value)) for key, value in (parameters.get("set") or {}).items()]
     return Scenario.resolve(
         parameters.get("profile"), _scenario_file(parameters.get("scenario")), overrides

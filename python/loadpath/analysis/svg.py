@@ -167,4 +167,4 @@ class Canvas:
 
 def _printable(text: str) -> str:
     """XML has no way to write control characters, and URLs come from anywhere."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from loadpath.errors import LoadpathError
 from loadpath.output import write_atomic
 
 __all__ = [
@@ -27,9 +28,9 @@ _stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 def print_error(error: BaseException, message: str | None = None) -> None:
     """`error:`, then `caused by:` for each cause, then `hint:` for each note."""
     lines = [("error", message or str(error))]
-    cause = error.__cause__
+    # The causes of other errors are in their messages already.
+    cause = error.__cause__ if isinstance(error, LoadpathError) else None
     while cause is not None:
-        # An OSError's text is in the message already.
         if not isinstance(cause, OSError | UnicodeDecodeError):
             lines.append(("caused by", str(cause)))
         cause = cause.__cause__
@@ -64,7 +65,7 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, text: 
     # Into a file or pipe a table is as wide as its content.
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
-        console.width = max(200, console.width)
+        console.width = 10_000
     console.print(table)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from loadpath._core import scenario_keys
-from loadpath.cli.console import print_json, print_table
+from loadpath.cli.console import print_json
 from loadpath.cli.options import Json, LoadOptions, with_load_options
 from loadpath.parameters import resolve_scenario, scenario_values
 
@@ -28,23 +28,12 @@ def scenario(
     if keys and json:
         print_json(scenario_keys())
     elif keys:
-        print_table(
-            "",
-            ["key", "pcp", "linux", "allowed", "meaning", "source (pcp)", "source (linux)"],
-            [
-                [
-                    key["name"],
-                    key["pcp"],
-                    key["linux"],
-                    key["allowed"],
-                    key["doc"],
-                    key["pcp_source"],
-                    key["linux_source"],
-                ]
-                for key in scenario_keys()
-            ],
-            text=7,
-        )
+        for key in scenario_keys():
+            print(key["name"])
+            print(f"    {key['doc']}")
+            print(f"    allowed  {key['allowed']}")
+            print(f"    pcp      {key['pcp']}  ({key['pcp_source']})")
+            print(f"    linux    {key['linux']}  ({key['linux_source']})")
     elif json:
         print_json(scenario_values(resolve_scenario(load.parameters())))
     else:

@@ -1,0 +1,72 @@
+# Every target sets up all that it needs: a virtual environment in .venv, system packages where that
+# is possible without asking.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-ns3 \
+	fuzz docs clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | expand -t 14
+
+$(READY): pyproject.toml scripts/venv.sh
+	@scripts/venv.sh $(VENV)
+	@touch $@
+
+build: $(READY) ## leave the command at .venv/bin/loadpath
+	@$(BIN)/maturin develop --quiet --release --locked
+
+demo: build ## load example pages over several networks and protocols
+	@$(BIN)/python scripts/demo.py demo-output
+
+test: lint test-rust wasm test-wheel test-python ## everything that CI runs
+
+lint: $(READY) ## formatting, clippy, ruff, mypy
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff format --check --quiet python tests scripts
+	$(BIN)/ruff check --quiet python tests scripts
+	$(BIN)/mypy
+
+test-rust: ## unit, packet-script and property tests of the engine
+	cargo test --locked
+
+wasm:
+	@scripts/wasm.sh
+
+wheel: $(READY) ## dist/loadpath-*.whl, for Python 3.11 and newer
+	@rm -rf dist
+	@$(BIN)/maturin build --quiet --release --locked --out dist
+	@ls dist/*.whl
+
+test-wheel: wheel
+	@scripts/test-wheel.sh $(BIN)/python dist/*.whl
+
+test-python: build ## pytest: API, command line, exports, documentation
+	@scripts/apt.sh 'tests that read packet captures' tshark
+	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/pytest
+
+bench: ## speed; BENCH_JSON=FILE writes the numbers, too
+	@scripts/bench.sh
+
+bench-ns3: ## the same load in ns-3 and here
+	@benches/ns3/run.sh
+
+fuzz: ## each fuzz target for a minute (FUZZ_SECONDS)
+	@scripts/fuzz.sh
+
+docs: build ## generated reference; API documentation in target/doc
+	$(BIN)/python scripts/reference.py docs/reference
+	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --locked
+
+clean: ## remove everything that the other targets made
+	rm -rf target dist build demo-output $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	find python -name '*.so' -delete

@@ -1,0 +1,52 @@
+"""What all tests share."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Loadpath = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def find_corpus() -> Path | None:
+    """The corpus folder: `LOADPATH_CORPUS`, else beside the repository."""
+    candidates = [
+        *([Path(os.environ["LOADPATH_CORPUS"])] if "LOADPATH_CORPUS" in os.environ else []),
+        ROOT.parent / "shared" / "corpus",
+        ROOT.parent.parent / "shared" / "corpus",
+    ]
+    return next((path for path in candidates if (path / "index.json").is_file()), None)
+
+
+@pytest.fixture
+def corpus() -> Path:
+    folder = find_corpus()
+    if folder is None:
+        pytest.skip("no corpus: set LOADPATH_CORPUS to its folder")
+    return folder
+
+
+@pytest.fixture
+def loadpath(tmp_path: Path) -> Loadpath:
+    """Runs the command in an empty folder, as a user would."""
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("LOADPATH_")
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "loadpath", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment | {"NO_COLOR": "1", "COLUMNS": "100", "TERM": "dumb"},
+            timeout=60,
+            check=False,
+        )
+
+    return run
