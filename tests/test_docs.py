@@ -1,0 +1,86 @@
+"""What the documentation says, happens."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import reference
+
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md"]
+BLOCK = re.compile(
+    r"^(?P<skip><!-- not run -->\n)?```(?P<language>sh|python)\n(?P<text>.*?)^```$", re.S | re.M
+)
+
+
+def _blocks(path: Path) -> Iterator[Any]:
+    text = path.read_text()
+    for match in BLOCK.finditer(text):
+        if not match["skip"]:
+            line = text.count("\n", 0, match.start()) + 1
+            yield pytest.param(match["language"], match["text"], id=f"{path.name}:{line}")
+
+
+BLOCKS = [block for path in DOCUMENTS for block in _blocks(path)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Later blocks may use the files of earlier ones."""
+    return tmp_path_factory.mktemp("documentation")
+
+
+@pytest.mark.parametrize(("language", "text"), BLOCKS)
+def test_every_command_in_the_documentation_works(folder: Path, language: str, text: str) -> None:
+    program = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}[language]
+    commands = Path(sys.executable).parent
+    assert shutil.which("loadpath", path=commands)
+    result = subprocess.run(
+        [*program, text],
+        cwd=folder,
+        env=os.environ | {"PATH": f"{commands}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout
+
+
+def test_the_readme_has_a_tour() -> None:
+    assert sum(parameter.id.startswith("README.md") for parameter in BLOCKS) >= 6
+
+
+@pytest.mark.parametrize("name", reference.REFERENCES)
+def test_the_reference_is_what_the_program_says(name: str) -> None:
+    assert (ROOT / "docs" / "reference" / name).read_text() == reference.REFERENCES[name](), (
+        "run `make docs`"
+    )
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for path in [*DOCUMENTS, ROOT / "CHANGELOG.md"]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_the_type_stub_has_what_the_module_has() -> None:
+    from loadpath import _core
+
+    stub = (ROOT / "python" / "loadpath" / "_core.pyi").read_text()
+    public = {name for name in dir(_core) if not name.startswith("_")} | {"__version__"}
+    declared = set(re.findall(r"^(?:class|def) (\w+)|^(__version__):", stub, re.M))
+    names = {a or b for a, b in declared}
+    # Typed dictionaries exist in the stub only.
+    assert names - {"ScenarioKey", "CorpusPage"} == public
