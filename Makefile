@@ -51,6 +51,7 @@ test-wheel: wheel
 
 test-python: build ## pytest: API, command line, exports, documentation
 	@scripts/apt.sh 'tests that read packet captures' tshark
+	$(BIN)/python -m mypy.stubtest loadpath._core --allowlist tests/stubtest-allowlist.txt
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/pytest
 
 bench: ## speed; BENCH_JSON=FILE writes the numbers, too

@@ -73,14 +73,3 @@ def test_links_between_documents_lead_somewhere() -> None:
     for path in [*DOCUMENTS, ROOT / "CHANGELOG.md"]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
-
-
-def test_the_type_stub_has_what_the_module_has() -> None:
-    from loadpath import _core
-
-    stub = (ROOT / "python" / "loadpath" / "_core.pyi").read_text()
-    public = {name for name in dir(_core) if not name.startswith("_")} | {"__version__"}
-    declared = set(re.findall(r"^(?:class|def) (\w+)|^(__version__):", stub, re.M))
-    names = {a or b for a, b in declared}
-    # Typed dictionaries exist in the stub only.
-    assert names - {"ScenarioKey", "CorpusPage"} == public

@@ -32,7 +32,11 @@ def export(
     output: Output = None,
     run: Annotated[int, typer.Option(min=0, help="Which repetition to export.")] = 0,
     capture: Annotated[
-        CapturePoint, typer.Option(help="pcapng: where packets are captured.")
+        CapturePoint,
+        typer.Option(
+            help="pcapng: where packets are captured; both are two interfaces of one file, to be "
+            "analysed one at a time (frame.interface_id == 0)."
+        ),
     ] = CapturePoint.CLIENT,
     force: Force = False,
 ) -> None:

@@ -46,3 +46,6 @@ def simulate(
         for page, first in zip(graphs, range(0, len(summaries), runs), strict=True)
     ]
     print_table("", PLT_COLUMNS, rows)
+    for (page, _, run), summary in zip(jobs, summaries, strict=True):
+        if summary.status.reason is not None:
+            print_note(f"{page.name}, run {run} failed: {summary.status.reason}")
