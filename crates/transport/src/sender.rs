@@ -248,7 +248,7 @@ impl Sender {
                 for block in blocks.iter().filter(|b| b.start < b.end) {
                     news |= self.log.mark_received(block.from(segment.ack));
                 }
-                if news && self.phase != Phase::Loss {
+                if news {
                     self.log.judge_losses(self.config.dup_ack_threshold, self.config.mss);
                 }
                 news
@@ -285,14 +285,12 @@ impl Sender {
                 }
                 if segment.ack >= self.recover {
                     self.phase = Phase::Open;
+                    self.repair_what_was_reported(stats);
                 }
             }
             Phase::Recovery if segment.ack >= self.recover => {
                 self.leave_recovery(now, acked, outstanding_before);
-                // A loss after the point of recovery that was reported before it ended.
-                if self.log.has_waiting() && self.log.first_is_lost() {
-                    self.enter_recovery(stats);
-                }
+                self.repair_what_was_reported(stats);
             }
             Phase::Recovery => {
                 self.on_partial_ack(acked);
@@ -304,6 +302,13 @@ impl Sender {
             self.rto_deadline = None;
         } else if restart_timer && self.probe_deadline.is_none() {
             self.arm_rto(now);
+        }
+    }
+
+    /// A loss after the point of recovery may have been reported before recovery ended.
+    fn repair_what_was_reported(&mut self, stats: &mut Stats) {
+        if self.log.has_waiting() && self.log.first_is_lost() && !self.log.first_was_resent() {
+            self.enter_recovery(stats);
         }
     }
 
@@ -424,6 +429,10 @@ impl Sender {
         if self.retries >= self.config.max_data_retries {
             return Some(Failure::DataTimeout);
         }
+        if self.phase == Phase::Recovery {
+            // Inflation is over.
+            self.controller.set_cwnd(self.controller.ssthresh());
+        }
         if self.retries == 0 {
             // The threshold changes once for the same data (RFC 5681, section 3.1); Linux also leaves
             // it when recovery has just reduced it (`tcp_enter_loss`).
@@ -510,7 +519,8 @@ impl Sender {
         if !self.has_room(self.controller.cwnd() + limited, pipe, len) {
             return None;
         }
-        if !self.has_room(self.controller.cwnd(), pipe, len) {
+        if self.dup_acks > 0 && !self.has_room(self.controller.cwnd(), self.log.outstanding(), len)
+        {
             self.limited_bytes += u64::from(len);
         }
         let chunk = self.unsent.take(len)?;
@@ -596,6 +606,9 @@ impl Sender {
     fn blocked_by_peer(&self) -> bool {
         let room = self.peer_edge.saturating_sub(self.log.next());
         let wanted = u64::from(self.unsent.next_len(self.config.mss));
+        if self.log.next() > self.peer_edge {
+            return true;
+        }
         room < wanted && (room == 0 || room < u64::from(self.largest_peer_window / 2))
     }
 

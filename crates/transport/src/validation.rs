@@ -81,6 +81,8 @@ impl Validator {
         self.reduce(controller, window >> halvings.min(63));
         self.t_prev = Some(c.now);
         self.w_used = 0;
+        // The idle time is paid for, even if the smaller window has no room for the segment now.
+        self.t_last = Some(c.now);
     }
 
     /// Algorithm 12, after a segment was sent.
