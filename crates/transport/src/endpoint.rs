@@ -262,6 +262,7 @@ impl Endpoint {
         let mut segment = self.header(now);
         segment.flags = Flags::SYN;
         segment.seq = 0;
+        segment.retransmission = self.syn_tries > 1;
         segment.window = self.receiver.offer_unscaled_window();
         if self.state == State::SynReceived {
             segment.flags = Flags::SYN.with(Flags::ACK);

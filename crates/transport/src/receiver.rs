@@ -101,7 +101,6 @@ impl Receiver {
     /// The other side's SYN, which takes number 0.
     pub fn on_syn(&mut self, segment: &Segment) {
         self.next = segment.seq + 1;
-        self.nacked_to = self.next;
         self.ts_recent = segment.timestamp;
         self.offer_window();
     }
@@ -214,7 +213,6 @@ impl Receiver {
                 }
             }
             self.forget_blocks();
-            self.nacked_to = self.nacked_to.max(self.next);
             // RFC 5681, section 4.2: at once if it fills all or part of a gap.
             self.owe(AckDue::Yes);
             return;
@@ -378,6 +376,7 @@ impl Receiver {
             return;
         };
         let limit = self.held[first_of_last].seq;
+        self.nacked_to = self.nacked_to.max(self.next);
         let mut i = self.held.partition_point(|h| h.end <= self.nacked_to);
         while let Some(h) = self.held.get(i) {
             if h.seq > limit {

@@ -18,7 +18,57 @@ macro_rules! scripts {
     };
 }
 
-scripts! {}
+scripts! {
+    data_retries_are_limited
+    dup_ack_needs_to_be_pure
+    exit_ns3
+    exit_rfc6582
+    exit_ssthresh
+    exit_to_one_segment
+    fin_alone_and_retransmitted
+    fin_both_ways
+    fin_waits_for_the_gap_before_it
+    go_back_n
+    go_back_n_skips_what_the_receiver_holds
+    handshake_client
+    handshake_data_overtakes_third_ack
+    handshake_server
+    handshake_with_data_written_before
+    limited_transmit
+    limited_transmit_off
+    loss_window_cwnd
+    loss_window_flight
+    loss_window_has_a_floor_of_two_segments
+    loss_window_rfc5681
+    nack_falls_back_to_partial_acks
+    nack_is_forgotten_by_a_cumulative_ack
+    nack_list_is_cleared_by_a_timeout
+    nack_of_a_loss_behind_the_point_of_recovery
+    nack_receiver_reports_a_gap_once
+    nack_receiver_reports_each_gap
+    nack_repairs_several_losses_in_a_round_trip
+    nack_waits_for_room_in_the_window
+    newreno_no_fast_retransmit_for_segments_sent_in_vain
+    newreno_one_retransmission_a_round_trip
+    newreno_single_loss
+    peer_closes_first
+    reset_ends_the_connection
+    rto_backs_off
+    rto_in_recovery_is_not_rearmed_by_dup_acks
+    rto_is_bounded
+    rto_of_linux_adds_its_minimum_to_srtt
+    rto_restarts_with_each_new_ack
+    rto_restarts_with_every_partial_ack_if_told
+    rto_stale_fires_without_the_option
+    rto_stale_is_rearmed
+    syn_answer_lost
+    syn_retries_are_limited
+    syn_timeout_doubles
+    tail_loss_is_counted
+    tail_loss_is_not_counted_with_enough_segments_behind
+    third_ack_lost
+    timeout_in_recovery
+}
 
 #[test]
 fn every_script_in_the_folder_is_listed_here() {

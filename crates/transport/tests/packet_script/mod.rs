@@ -92,11 +92,15 @@ impl Runner {
 
     fn step(&mut self, at: SimDuration, action: &Action) -> Result<(), String> {
         self.advance(self.zero + at);
-        if !matches!(action, Action::Expect(_) | Action::Delivered(_)) {
-            self.expect_silence()?;
+        match action {
+            Action::Expect(_) | Action::ExpectRun(_) | Action::Delivered(_) => {}
+            // What left at this instant may be expected after the assertions.
+            Action::Assert(_) if self.sent.front().is_none_or(|(at, _)| *at == self.now) => {}
+            _ => self.expect_silence()?,
         }
         match action {
             Action::Expect(pattern) => return self.expect(pattern),
+            Action::ExpectRun(range) => return self.expect_run(*range),
             Action::Delivered(expected) => return self.expect_delivery(*expected),
             Action::Inject(pattern) => {
                 let segment = pattern.to_segment(self.now, self.zero, PEER_WINDOW);
@@ -157,6 +161,22 @@ impl Runner {
         }
     }
 
+    /// New full segments, one after the other.
+    fn expect_run(&mut self, range: SeqRange) -> Result<(), String> {
+        let mut next = range.start;
+        while next < range.end {
+            let Some((at, segment)) = self.sent.pop_front() else {
+                return Err(format!("expected {next}:..., got nothing"));
+            };
+            if at != self.now || segment.seq != next || segment.len == 0 || segment.retransmission {
+                let (at, got) = (self.ms(at), self.show(&segment));
+                return Err(format!("expected new data from {next}, got at {at}: {got}"));
+            }
+            next += u64::from(segment.len);
+        }
+        if next == range.end { Ok(()) } else { Err(format!("the run ends at {next}")) }
+    }
+
     fn expect_delivery(&mut self, expected: Delivery) -> Result<(), String> {
         match self.read.pop_front() {
             Some(got) if got == expected => Ok(()),
@@ -193,10 +213,14 @@ impl Runner {
             "window_probes" => stats.window_probes.to_string(),
             other => return Err(format!("nothing is called {other}")),
         };
-        if got == comparison.value {
+        let near = match (got.parse::<u64>(), comparison.value.parse::<u64>()) {
+            (Ok(got), Ok(value)) => got.abs_diff(value) <= comparison.tolerance,
+            _ => got == comparison.value,
+        };
+        if near {
             Ok(())
         } else {
-            Err(format!("expected {} == {}, got {got}", comparison.name, comparison.value))
+            Err(format!("expected {} {}, got {got}", comparison.name, comparison.value))
         }
     }
 

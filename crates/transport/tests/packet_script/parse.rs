@@ -29,6 +29,7 @@ pub struct Step {
 pub enum Action {
     Inject(Pattern),
     Expect(Pattern),
+    ExpectRun(SeqRange),
     Delivered(Delivery),
     Connect,
     Write(Message),
@@ -40,6 +41,8 @@ pub enum Action {
 
 pub struct Comparison {
     pub name: String,
+    /// Largest difference that passes; 0 for `==`.
+    pub tolerance: u64,
     pub value: String,
 }
 
@@ -177,6 +180,10 @@ fn action(words: &[&str]) -> Result<Action, String> {
     Ok(match verb {
         "<" => Action::Inject(pattern(rest)?),
         ">" => Action::Expect(pattern(rest)?),
+        ">>" => match rest {
+            [range] => Action::ExpectRun(seq_range(range)?),
+            _ => return Err(">> FROM:TO".into()),
+        },
         "connect" => Action::Connect,
         "close" => Action::Close,
         "wait" => Action::Wait,
@@ -208,11 +215,12 @@ fn action(words: &[&str]) -> Result<Action, String> {
             })
         }
         "assert" => match rest {
-            [name, "==", value] => Action::Assert(Comparison {
+            [name, operator @ ("==" | "~"), value] => Action::Assert(Comparison {
                 name: (*name).to_string(),
+                tolerance: if *operator == "~" { 2 } else { 0 },
                 value: (*value).to_string(),
             }),
-            _ => return Err("assert NAME == VALUE".into()),
+            _ => return Err("assert NAME == VALUE or NAME ~ VALUE".into()),
         },
         other => return Err(format!("unknown word {other}")),
     })
