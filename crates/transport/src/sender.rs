@@ -62,6 +62,8 @@ pub(crate) struct Sender {
     /// When the timer was set and to how much.
     rto_set: (SimTime, SimDuration),
     retries: u32,
+    /// When the last byte was acknowledged, until the next one leaves.
+    idle_since: Option<SimTime>,
     probe_deadline: Option<SimTime>,
     probe_backoff: u32,
     probe_due: bool,
@@ -105,6 +107,7 @@ impl Sender {
             rto_deadline: None,
             rto_set: (SimTime::ZERO, SimDuration::ZERO),
             retries: 0,
+            idle_since: None,
             probe_deadline: None,
             probe_backoff: 0,
             probe_due: false,
@@ -299,6 +302,7 @@ impl Sender {
             }
         }
         if self.log.outstanding() == 0 {
+            self.idle_since = Some(now);
             self.rto_deadline = None;
         } else if restart_timer && self.probe_deadline.is_none() {
             self.arm_rto(now);
@@ -510,10 +514,8 @@ impl Sender {
             return None;
         }
         let conditions = self.conditions(now);
-        if pipe == 0 {
-            if let Some(last) = self.validator.last_activity() {
-                self.controller.on_idle(now.since(last));
-            }
+        if let Some(since) = self.idle_since.take() {
+            self.controller.on_idle(now.since(since));
         }
         self.validator.validate(&conditions, &mut self.controller);
         if !self.has_room(self.controller.cwnd() + limited, pipe, len) {

@@ -307,10 +307,11 @@ impl SentLog {
         Some(self.resend_at(i))
     }
 
-    /// RFC 6675 `NextSeg`, rule (4): the last segment that was not reported.
+    /// RFC 6675 `NextSeg`, rule (4): the last segment that was not reported, unless rule (3) has just
+    /// sent it again, which the RFC does not ask.
     pub fn resend_last_unreported(&mut self) -> Option<Sent> {
         let i = self.entries.iter().rposition(|e| !e.has(RECEIVED))?;
-        Some(self.resend_at(i))
+        if self.entries[i].has(RESENT) { None } else { Some(self.resend_at(i)) }
     }
 
     /// The first segment, to be sent again as a window probe; its marks do not change.

@@ -43,11 +43,6 @@ impl Validator {
         }
     }
 
-    /// Time of the last transmission, or of the last ACK where that counts as well.
-    pub fn last_activity(&self) -> Option<SimTime> {
-        self.t_last
-    }
-
     /// Algorithm 10, line 7.
     #[inline]
     pub fn on_sent(&mut self, now: SimTime) {

@@ -19,6 +19,11 @@ macro_rules! scripts {
 }
 
 scripts! {
+    avoidance_adds_a_segment_a_round
+    cubic_after_a_timeout
+    cubic_converges_fast
+    cubic_grows_towards_the_plateau
+    cubic_is_no_slower_than_reno
     data_retries_are_limited
     dup_ack_needs_to_be_pure
     exit_ns3
@@ -30,6 +35,10 @@ scripts! {
     fin_waits_for_the_gap_before_it
     go_back_n
     go_back_n_skips_what_the_receiver_holds
+    growth_always
+    growth_if_half_of_the_window_is_used
+    growth_if_half_used_needs_a_full_window_in_avoidance
+    growth_only_if_the_window_is_full
     handshake_client
     handshake_data_overtakes_third_ack
     handshake_server
@@ -61,6 +70,17 @@ scripts! {
     rto_restarts_with_every_partial_ack_if_told
     rto_stale_fires_without_the_option
     rto_stale_is_rearmed
+    sack_dup_acks_need_news
+    sack_limited_transmit_off
+    sack_lost_by_three_ranges
+    sack_receiver_blocks
+    sack_repairs_several_losses_in_a_round_trip
+    sack_rescue_retransmission
+    sack_scoreboard_is_cleared_by_a_timeout
+    sack_sends_what_is_missing_but_not_yet_lost
+    slow_start_by_bytes
+    slow_start_by_bytes_stops_at_the_threshold
+    slow_start_per_ack
     syn_answer_lost
     syn_retries_are_limited
     syn_timeout_doubles
