@@ -19,12 +19,22 @@ macro_rules! scripts {
 }
 
 scripts! {
+    ack_of_push_at_once
+    ack_of_push_is_delayed_by_default
+    ack_out_of_order_at_once
+    ack_quick_at_the_start
+    ack_rides_on_data
     avoidance_adds_a_segment_a_round
     cubic_after_a_timeout
     cubic_converges_fast
     cubic_grows_towards_the_plateau
     cubic_is_no_slower_than_reno
     data_retries_are_limited
+    delayed_ack_every_second_segment
+    delayed_ack_off
+    delayed_ack_timeout
+    delivery_in_order
+    delivery_out_of_order
     dup_ack_needs_to_be_pure
     exit_ns3
     exit_rfc6582
@@ -60,8 +70,14 @@ scripts! {
     newreno_no_fast_retransmit_for_segments_sent_in_vain
     newreno_one_retransmission_a_round_trip
     newreno_single_loss
+    order_fifo
+    order_preemptive
+    order_priority
     peer_closes_first
+    receive_window_limits_the_sender
+    receiver_closes_and_opens_its_window
     reset_ends_the_connection
+    retransmission_repeats_what_was_sent
     rto_backs_off
     rto_in_recovery_is_not_rearmed_by_dup_acks
     rto_is_bounded
@@ -70,6 +86,7 @@ scripts! {
     rto_restarts_with_every_partial_ack_if_told
     rto_stale_fires_without_the_option
     rto_stale_is_rearmed
+    rtt_sample_of_every_new_ack
     sack_dup_acks_need_news
     sack_limited_transmit_off
     sack_lost_by_three_ranges
@@ -78,6 +95,8 @@ scripts! {
     sack_rescue_retransmission
     sack_scoreboard_is_cleared_by_a_timeout
     sack_sends_what_is_missing_but_not_yet_lost
+    segments_do_not_span_messages
+    send_buffer_limits_what_is_outstanding
     slow_start_by_bytes
     slow_start_by_bytes_stops_at_the_threshold
     slow_start_per_ack
@@ -88,6 +107,31 @@ scripts! {
     tail_loss_is_not_counted_with_enough_segments_behind
     third_ack_lost
     timeout_in_recovery
+    timestamps_echo_the_oldest_unacknowledged
+    validation_average_does_not_follow_a_halving
+    validation_average_needs_a_full_window_before
+    validation_average_starts_anew_when_the_window_fills
+    validation_average_stops_at_the_initial_window
+    validation_average_takes_the_receive_window
+    validation_averages_after_an_application_limited_rto
+    validation_counts_from_the_last_ack_if_told
+    validation_counts_idle_time_once_even_without_room
+    validation_halves_after_one_rto
+    validation_halves_for_each_rto
+    validation_keeps_three_quarters_as_threshold
+    validation_needs_something_to_send
+    validation_never_raises_if_told
+    validation_off
+    validation_once_halves_once
+    validation_raises_a_small_window
+    validation_spares_a_window_under_repair
+    validation_stops_at_the_initial_window
+    validation_takes_the_receive_window
+    validation_waits_for_an_rto
+    window_needs_room_for_a_full_segment
+    window_room_for_what_fits
+    window_scaling
+    zero_window_is_probed
 }
 
 #[test]
