@@ -10,6 +10,7 @@ benches/ns3/run.sh builds what this needs and calls it. --ns3-only leaves our si
 import argparse
 import dataclasses
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -33,12 +34,12 @@ BUILDS = {
 
 KNOWN_DIFFERENCES = """\
 Known differences (docs/validation/ns3.md):
-  SYN and SYN-ACK are 58 bytes in ns-3 (window scale, SACK permitted), whatever ours counts for the options;
+  SYN and SYN-ACK are 58 bytes in ns-3 (window scale, SACK permitted), 54 in ours;
   ns-3 transmits 1 ns after a write, writes resource i 2i ns after the document, and rounds each serialisation time;
   ns-3 acknowledges the first request on a connection by itself: 54 bytes a connection on the bottleneck;
   ns-3's timestamps count milliseconds, ours nanoseconds;
-  with losses: ns-3 halves what is left of the flight without the lost and the selectively acknowledged segments,
-  ignores duplicate ACKs after a timeout, and forgets a doubled timeout when it sends a pure ACK."""
+  with losses: ns-3 halves the flight without its lost and selectively acknowledged segments, ignores
+  duplicate ACKs after a timeout, and forgets a doubled timeout when it sends a pure ACK."""
 
 # Without losses no timer may fire either: queues of up to 25 s make 200 ms, and even 1 s, spurious.
 CLEAN = Load(min_rto_ms=60_000.0)
@@ -57,7 +58,10 @@ class Failure(Exception):
 
 
 def run(command: list[str]) -> dict:
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        raise Failure(f"{command[0]}: {error.strerror}") from None
     if done.returncode != 0:
         raise Failure(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr.strip()}")
     return json.loads(done.stdout)
@@ -101,7 +105,8 @@ def build_ours() -> str:
         raise Failure("cargo: not found; hint: install Rust, or --ns3-only") from None
     if done.returncode != 0:
         raise Failure(f"{' '.join(command)}: failed; hint: --ns3-only compares the builds of ns-3")
-    return str(REPOSITORY / "target" / "release" / OURS)
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
+    return str(REPOSITORY / target / "release" / OURS)
 
 
 def cell_name(rate_bps: int, rtt_ms: float) -> str:
@@ -136,20 +141,21 @@ def compare_speed(programs: list, pairs: int) -> list[dict]:
         print(f"{cell}: the same load?")
         same = check_same_load(cell, {program.name: program.run(load, 0) for program in programs})
         samples: dict[str, list[float]] = {program.name: [] for program in programs}
+        packets: dict[str, int] = {}
         memory: dict[str, int] = {}
         for _ in range(pairs):
             for program in programs:
                 result = program.run(load, program.timed_loads)
                 wall_ns = result["wall_ns"] / result["loads"]
                 samples[program.name].append(wall_ns / result["data_packets"])
+                packets[program.name] = result["data_packets"]
                 memory[program.name] = result["peak_memory_bytes"]
-        packets = result["data_packets"]
         medians = {name: statistics.median(values) for name, values in samples.items()}
         print(f"{cell}: {pairs} rounds in turn, medians")
         for name, median in medians.items():
             spread = f"{min(samples[name]):.0f} to {max(samples[name]):.0f}"
             ratio = f"   {median / medians['ours']:6.1f} times ours" if "ours" in medians and name != "ours" else ""
-            print(f"  {name:<10} {median:9.0f} ns per data packet ({spread})  {1e9 / (median * packets):8.1f} loads/s  "
+            print(f"  {name:<10} {median:9.0f} ns per data packet ({spread})  {1e9 / (median * packets[name]):8.1f} loads/s  "
                   f"{memory[name] / 2**20:5.1f} MiB{ratio}")
         records.append({
             "rate_bps": rate_bps,
@@ -263,6 +269,8 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> int:
     arguments = parse_arguments()
+    if bad := [argument for argument in arguments.ns3 if "=" not in argument]:
+        raise Failure(f"--ns3 {bad[0]}: expected NAME=STAR; hint: benches/ns3/run.sh builds and names them")
     programs: list = [Ns3(*argument.split("=", 1)) for argument in arguments.ns3]
     with tempfile.TemporaryDirectory() as folder:
         if not arguments.ns3_only:
