@@ -38,8 +38,8 @@ Known differences (docs/validation/ns3.md):
   ns-3 transmits 1 ns after a write, writes resource i 2i ns after the document, and rounds each serialisation time;
   ns-3 acknowledges the first request on a connection by itself: 54 bytes a connection on the bottleneck;
   ns-3's timestamps count milliseconds, ours nanoseconds;
-  with losses: ns-3 halves the flight without its lost and selectively acknowledged segments, ignores
-  duplicate ACKs after a timeout, and forgets a doubled timeout when it sends a pure ACK."""
+  with losses: ns-3 takes no RTT sample from ACKs of segments sent again (more needless timeouts at low rates), and
+  halves the flight without its lost and selectively acknowledged segments (smaller windows after losses)."""
 
 # Without losses no timer may fire either: queues of up to 25 s make 200 ms, and even 1 s, spurious.
 CLEAN = Load(min_rto_ms=60_000.0)
@@ -244,8 +244,18 @@ def run_grid(programs: list) -> dict[str, dict]:
     return grid
 
 
-def replace_between_markers(document: pathlib.Path, text: str) -> None:
-    begin, end = "<!-- grid: begin -->\n", "<!-- grid: end -->"
+def speed_table(records: list[dict]) -> str:
+    """A Markdown table of what compare_speed measured."""
+    lines = ["| load | program | ns per data packet | times ours |", "| --- | --- | ---: | ---: |"]
+    for record in records:
+        for name, median in record["median_ns_per_data_packet"].items():
+            ratio = f"{record['ratio'][name]:.1f}" if name in record["ratio"] else "" if name == "ours" else "not run"
+            lines.append(f"| {cell_name(record['rate_bps'], record['rtt_ms'])} | {name} | {median:.0f} | {ratio} |")
+    return "\n".join(lines)
+
+
+def replace_between_markers(document: pathlib.Path, name: str, text: str) -> None:
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
     old = document.read_text()
     if begin not in old or end not in old:
         raise Failure(f"{document}: no {begin.strip()} ... {end}")
@@ -262,7 +272,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=5, help="rounds in turn (default 5)")
     parser.add_argument("--grid", action="store_true", help="compare load times over the grid instead of speed")
     parser.add_argument("--document", type=pathlib.Path, metavar="FILE",
-                        help="with --grid: put the tables between the markers of this Markdown file")
+                        help="put the tables between the markers of this Markdown file (docs/validation/ns3.md)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the results to FILE, too")
     return parser.parse_args()
 
@@ -281,7 +291,7 @@ def main() -> int:
             results = run_grid(programs)
             tables = "\n\n".join(condition["table"] for condition in results.values())
             if arguments.document:
-                replace_between_markers(arguments.document, tables)
+                replace_between_markers(arguments.document, "grid", tables)
             print(tables)
             agrees = True
         else:
@@ -289,6 +299,8 @@ def main() -> int:
                 print(f"{program.name:<10} {BUILDS.get(program.name, program.binary)}")
             results = compare_speed(programs, arguments.pairs)
             agrees = all(record["same_load"] for record in results)
+            if arguments.document:
+                replace_between_markers(arguments.document, "speed", speed_table(results))
         print(KNOWN_DIFFERENCES)
     if arguments.json:
         arguments.json.write_text(json.dumps({"builds": BUILDS, "results": results}, indent=1) + "\n")
