@@ -36,10 +36,9 @@ KNOWN_DIFFERENCES = """\
 Known differences (docs/validation/ns3.md):
   SYN and SYN-ACK are 58 bytes in ns-3 (window scale, SACK permitted), 54 in ours;
   ns-3 transmits 1 ns after a write, writes resource i 2i ns after the document, and rounds each serialisation time;
-  ns-3 acknowledges the first request on a connection by itself: 54 bytes a connection on the bottleneck;
   ns-3's timestamps count milliseconds, ours nanoseconds;
   with losses: ns-3 takes no RTT sample from ACKs of segments sent again (more needless timeouts at low rates), and
-  halves the flight without its lost and selectively acknowledged segments (smaller windows after losses)."""
+  halves the flight without its lost and acknowledged segments (smaller windows after losses)."""
 
 # Without losses no timer may fire either: queues of up to 25 s make 200 ms, and even 1 s, spurious.
 CLEAN = Load(min_rto_ms=60_000.0)
@@ -50,7 +49,7 @@ LOSSY_QUEUE_PACKETS = 100
 # The document grows by one segment from variant to variant: with losses a single load says little.
 LOSSY_VARIANTS = 10
 # Load times closer than this are called equal.
-TOLERANCE = 0.03
+TOLERANCE = 0.005
 
 
 class Failure(Exception):
