@@ -21,7 +21,7 @@ from page import MSS_BYTES, Load, write
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
-# Our program, run as `loadpath-bench PAGE.json --scenario FILE.toml --loads K --json`. Like star.cc it prints one JSON
+# Our program, run as `loadpath-bench page PAGE.json --scenario FILE.toml --loads K --json`. Like star.cc it prints one JSON
 # object with load_time_ms, data_packets (delivered to the client, repeated ones too), drops, retransmissions, timeouts
 # (of one load); loads and wall_ns (of all K loads, without process start and reading files); peak_memory_bytes.
 OURS = "loadpath-bench"
@@ -92,7 +92,7 @@ class Ours:
     def run(self, load: Load, loads: int) -> dict:
         page, scenario = write(self.folder, load)
         # The program needs a load to report on.
-        return run([self.binary, str(page), "--scenario", str(scenario), "--loads", str(max(loads, 1)), "--json"])
+        return run([self.binary, "page", str(page), "--scenario", str(scenario), "--loads", str(max(loads, 1)), "--json"])
 
 
 def build_ours() -> str:

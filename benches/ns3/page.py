@@ -139,7 +139,10 @@ def scenario(load: Load) -> dict[str, dict]:
             "loss_window": "flight-size",
             "congestion": "newreno",
             "slow_start": "per-ack",  # TcpNewReno::SlowStart
-            "grow_only_if_limited": False,  # TcpNewReno does not look
+            "growth": "always",  # TcpNewReno does not look
+            "window_room": "what-fits",  # TcpSocketBase::SendPendingData
+            "partial_ack_timer": "first",
+            "rto_floor": "timeout",
             "validation": "off",
         },
         "http": {

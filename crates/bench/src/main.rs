@@ -1,9 +1,9 @@
 //! Whole-process benchmarks of the simulator, one core.
 //!
 //! ```text
-//! loadpath-bench corpus DIR [--loads K] [--json FILE]
-//!     a fixed sample of 20 corpus sites over four networks
-//! loadpath-bench page PAGE.json [--scenario FILE.toml] [--set KEY=VALUE]... [--loads K] [--json FILE]
+//! loadpath-bench corpus DIR [--loads K] [--json]
+//!     a fixed sample of 20 corpus sites over four networks, K loads of each
+//! loadpath-bench page PAGE.json [--scenario FILE.toml] [--set KEY=VALUE]... [--loads K] [--json]
 //!     one page graph, K loads
 //! ```
 
@@ -28,16 +28,21 @@ const SAMPLE_SITES: usize = 20;
 #[derive(Serialize)]
 struct Row {
     name: String,
+    /// Loads measured.
     loads: u64,
-    seconds: f64,
+    /// Wall time of all loads, without process start and reading files.
+    wall_ns: u64,
     loads_per_second: f64,
-    data_packets: u64,
     ns_per_data_packet: f64,
     events_per_data_packet: f64,
-    mean_plt_ms: f64,
-    drops: u64,
-    retransmissions: u64,
-    peak_memory_mib: f64,
+    /// High-water mark of the process so far.
+    peak_memory_bytes: u64,
+    // Means over the loads:
+    load_time_ms: f64,
+    data_packets: f64,
+    drops: f64,
+    retransmissions: f64,
+    timeouts: f64,
 }
 
 fn main() -> ExitCode {
@@ -53,14 +58,14 @@ fn main() -> ExitCode {
 struct Args {
     positional: Vec<String>,
     loads: u64,
-    json: Option<String>,
+    json: bool,
     scenario: Option<String>,
     set: Vec<(String, String)>,
 }
 
 fn parse(args: Vec<String>) -> Result<Args, String> {
     let mut parsed =
-        Args { positional: Vec::new(), loads: 5, json: None, scenario: None, set: Vec::new() };
+        Args { positional: Vec::new(), loads: 5, json: false, scenario: None, set: Vec::new() };
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
@@ -68,7 +73,7 @@ fn parse(args: Vec<String>) -> Result<Args, String> {
             "--loads" => {
                 parsed.loads = value()?.parse().map_err(|_| "--loads needs a number")?;
             }
-            "--json" => parsed.json = Some(value()?),
+            "--json" => parsed.json = true,
             "--scenario" => parsed.scenario = Some(value()?),
             "--set" => {
                 let pair = value()?;
@@ -89,27 +94,35 @@ fn run(args: Vec<String>) -> Result<(), String> {
         ["page", file] => vec![page(file, &args)?],
         _ => return Err("usage: loadpath-bench corpus DIR | page PAGE.json".into()),
     };
+    if args.json {
+        let json = match &rows[..] {
+            [row] => serde_json::to_string_pretty(row),
+            rows => serde_json::to_string_pretty(rows),
+        };
+        println!("{}", json.expect("rows serialise"));
+    } else {
+        print(&rows);
+    }
+    Ok(())
+}
+
+fn print(rows: &[Row]) {
     println!(
-        "{:<24} {:>6} {:>10} {:>12} {:>10} {:>12} {:>10}",
-        "load", "loads", "loads/s", "ns/data pkt", "events/pkt", "mean PLT ms", "peak MiB"
+        "{:<24} {:>6} {:>10} {:>12} {:>10} {:>13} {:>9}",
+        "load", "loads", "loads/s", "ns/data pkt", "events/pkt", "load time ms", "peak MiB"
     );
-    for r in &rows {
+    for r in rows {
         println!(
-            "{:<24} {:>6} {:>10.0} {:>12.1} {:>10.2} {:>12.1} {:>10.1}",
+            "{:<24} {:>6} {:>10.0} {:>12.1} {:>10.2} {:>13.1} {:>9.1}",
             r.name,
             r.loads,
             r.loads_per_second,
             r.ns_per_data_packet,
             r.events_per_data_packet,
-            r.mean_plt_ms,
-            r.peak_memory_mib
+            r.load_time_ms,
+            r.peak_memory_bytes as f64 / 1_048_576.0
         );
     }
-    if let Some(file) = args.json {
-        let json = serde_json::to_string_pretty(&rows).expect("rows serialise");
-        fs::write(&file, json).map_err(|e| format!("{file}: {e}"))?;
-    }
-    Ok(())
 }
 
 fn corpus(dir: &str, loads: u64) -> Result<Vec<Row>, String> {
@@ -135,8 +148,8 @@ fn corpus(dir: &str, loads: u64) -> Result<Vec<Row>, String> {
                 ("network.rate_bps".to_string(), rate_bps.to_string()),
                 ("network.rtt_ms".to_string(), rtt_ms.to_string()),
             ];
-            let scenario = Scenario::resolve(Some("pcp"), None, &overrides)
-                .map_err(|e| e.to_string())?;
+            let scenario =
+                Scenario::resolve(Some("pcp"), None, &overrides).map_err(|e| e.to_string())?;
             let name = format!("{} Mbit/s {rtt_ms} ms", rate_bps / 1_000_000);
             measure(name, &pages, &scenario, loads)
         })
@@ -164,25 +177,25 @@ fn measure(name: String, pages: &[Page], scenario: &Scenario, loads: u64) -> Res
     let (results, elapsed) = timed(|| -> Vec<Summary> {
         (0..loads).flat_map(|run| pages.iter().map(move |p| summarise(p, scenario, run))).collect()
     });
-    let mut plt_ms = 0.0;
-    for r in &results {
-        plt_ms += r.plt_ms.ok_or_else(|| format!("{name}: a load failed: {:?}", r.status))?;
+    if let Some(failed) = results.iter().find(|r| r.plt_ms.is_none()) {
+        return Err(format!("{name}: a load failed: {:?}", failed.status));
     }
-    let sum = |f: fn(&Summary) -> u64| results.iter().map(f).sum::<u64>();
-    let packets = sum(|r| r.totals.data_packets);
-    let seconds = elapsed.as_secs_f64();
+    let sum = |f: fn(&Summary) -> u64| results.iter().map(f).sum::<u64>() as f64;
+    let loads = results.len() as f64;
+    let (seconds, packets) = (elapsed.as_secs_f64(), sum(|r| r.totals.data_packets));
     Ok(Row {
         name,
         loads: results.len() as u64,
-        seconds,
-        loads_per_second: results.len() as f64 / seconds,
-        data_packets: packets,
-        ns_per_data_packet: 1e9 * seconds / packets as f64,
-        events_per_data_packet: sum(|r| r.totals.events) as f64 / packets as f64,
-        mean_plt_ms: plt_ms / results.len() as f64,
-        drops: sum(|r| r.totals.drops),
-        retransmissions: sum(|r| r.totals.retransmissions),
-        peak_memory_mib: peak_memory_mib(),
+        wall_ns: elapsed.as_nanos() as u64,
+        loads_per_second: loads / seconds,
+        ns_per_data_packet: 1e9 * seconds / packets,
+        events_per_data_packet: sum(|r| r.totals.events) / packets,
+        peak_memory_bytes: peak_memory_bytes(),
+        load_time_ms: results.iter().filter_map(|r| r.plt_ms).sum::<f64>() / loads,
+        data_packets: packets / loads,
+        drops: sum(|r| r.totals.drops) / loads,
+        retransmissions: sum(|r| r.totals.retransmissions) / loads,
+        timeouts: sum(|r| r.totals.timeouts) / loads,
     })
 }
 
@@ -194,11 +207,11 @@ fn timed<R>(work: impl FnOnce() -> R) -> (R, Duration) {
 }
 
 /// High-water mark of this process's memory; 0 where /proc does not tell.
-fn peak_memory_mib() -> f64 {
+fn peak_memory_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kib = status
         .lines()
         .find_map(|l| l.strip_prefix("VmHWM:"))
-        .and_then(|l| l.split_whitespace().next()?.parse::<f64>().ok());
-    kib.unwrap_or(0.0) / 1024.0
+        .and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
 }

@@ -14,7 +14,14 @@ pub(crate) enum Direction {
 }
 
 pub(crate) trait Tracer {
-    fn packet(&mut self, at: SimTime, event: PacketEvent, to: Direction, connection: u32, s: &Segment);
+    fn packet(
+        &mut self,
+        at: SimTime,
+        event: PacketEvent,
+        to: Direction,
+        connection: u32,
+        s: &Segment,
+    );
     /// After each step of a server's endpoint.
     fn window(&mut self, at: SimTime, connection: u32, server: &Endpoint);
     /// Occupancy (packets, bytes) that a packet finds; a closure since asking costs something.
@@ -117,7 +124,8 @@ impl Tracer for Full {
         };
         self.last_window.resize(self.last_window.len().max(connection as usize + 1), None);
         let last = &mut self.last_window[connection as usize];
-        let unchanged = last.as_ref().is_some_and(|l| WindowRecord { t_ms: l.t_ms, ..record.clone() } == *l);
+        let unchanged =
+            last.as_ref().is_some_and(|l| WindowRecord { t_ms: l.t_ms, ..record.clone() } == *l);
         if !unchanged {
             *last = Some(record.clone());
             self.trace.windows.push(record);
@@ -149,14 +157,12 @@ fn flag_text(f: Flags) -> &'static str {
 
 fn sack_blocks(s: &Segment) -> Vec<(u64, u64)> {
     match s.report {
-        Report::Sack(blocks) => {
-            blocks
-                .iter()
-                .filter(|b| b.end > b.start)
-                .map(|b| b.from(s.ack))
-                .map(|r| (r.start, r.end))
-                .collect()
-        }
+        Report::Sack(blocks) => blocks
+            .iter()
+            .filter(|b| b.end > b.start)
+            .map(|b| b.from(s.ack))
+            .map(|r| (r.start, r.end))
+            .collect(),
         _ => Vec::new(),
     }
 }

@@ -14,8 +14,8 @@ use loadpath_web::http::{Action, Client, Protocol, Reassembly, ServerConnection}
 use loadpath_web::page::Page;
 
 use crate::outcome::PacketEvent;
-use crate::scenario::{Scenario, ThreadKind};
 use crate::scenario::QueuePlan;
+use crate::scenario::{Scenario, ThreadKind};
 use crate::trace::{Direction, Tracer};
 
 /// First message number of TLS flights; resources lie below.
@@ -182,11 +182,7 @@ impl<'a, T: Tracer> World<'a, T> {
             packets: 0,
             events: EventQueue::default(),
             servers,
-            client: Client::new(
-                h.version,
-                page.hosts.len(),
-                h.connections_per_host.get() as u32,
-            ),
+            client: Client::new(h.version, page.hosts.len(), h.connections_per_host.get() as u32),
             browser_armed: SimTime::MAX,
             streams,
             settings: Settings {
