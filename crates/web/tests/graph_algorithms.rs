@@ -6,8 +6,7 @@ use loadpath_web::graph::priority::{
 };
 use loadpath_web::graph::{PageGraph, Topology};
 
-/// A page of `activities` (JSON without ids' quotes would be nicer, but JSON it is) with root `r`
-/// and load event `load`.
+/// A page of `activities` in JSON with root `r` and load event `load`.
 fn page(activities: &[&str]) -> PageGraph {
     let json = format!(
         r#"{{"format": "loadpath-page-graph", "version": 1, "name": "test", "url": "http://a/",
@@ -107,7 +106,7 @@ fn algorithm_1_lines_9_and_10_keep_the_longest_path() {
     );
 }
 
-// Were a parent examined after its first child, r would weigh 10 + 6 by x, before a and s are known.
+// Were a parent examined after its first child, r would weigh 10 + 6 by `load`, before a and s are known.
 #[test]
 fn algorithm_1_lines_11_and_12_examine_a_parent_after_all_its_children() {
     let graph = build(&[
@@ -124,18 +123,17 @@ fn algorithm_2_lines_1_to_9_rank_the_root_first_and_resources_only() {
     assert_eq!(ranked(&diamond(), PriorityScheme::CriticalPath), ["r", "b", "a"]);
 }
 
-// c weighs more than all others, but nothing leads to it before a has been popped.
+// b, c and d weigh the same. By id b would be first, but nothing leads to it before d is ranked.
 #[test]
 fn algorithm_2_lines_10_to_13_offer_children_only_once_a_parent_is_ranked() {
     let graph = build(&[
-        resource("r", 1, &["a", "b"]),
-        resource("a", 1, &["c"]),
-        resource("b", 90, &["load"]),
-        resource("c", 80, &["load"]),
-        script("load", 1, &[]),
+        resource("r", 1, &["c", "d"]),
+        resource("c", 5, &["load"]),
+        resource("d", 0, &["b"]),
+        resource("b", 5, &["load"]),
+        script("load", 0, &[]),
     ]);
-    // Weights: a 82, b 91, c 81.
-    assert_eq!(ranked(&graph, PriorityScheme::CriticalPath), ["r", "b", "a", "c"]);
+    assert_eq!(ranked(&graph, PriorityScheme::CriticalPath), ["r", "c", "d", "b"]);
 }
 
 // d is a child of a and of b; pushed twice it would be ranked twice and leave a gap behind.
