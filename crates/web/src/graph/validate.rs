@@ -1,6 +1,7 @@
 //! The rules that a page graph keeps, each with its message.
 
 use super::error::{GraphError, clip};
+use super::order::compare_ids;
 use super::{
     Activity, ActivityKind, DownloadChunk, Evaluation, EvaluationKind, FORMAT, Frame, IdIndex,
     PageGraph, Phase, Resource, Topology, VERSION,
@@ -131,7 +132,7 @@ impl PageGraph {
                 .with_field("children"));
         }
         if let Err(cycle) = topology.topological_order() {
-            return Err(self.cycle_error(&cycle));
+            return Err(self.cycle_error(cycle));
         }
         self.check_chunk_parents(&topology)?;
         Ok(topology)
@@ -165,9 +166,11 @@ impl PageGraph {
         Ok(())
     }
 
-    fn cycle_error(&self, cycle: &[u32]) -> GraphError {
+    fn cycle_error(&self, mut cycle: Vec<u32>) -> GraphError {
         const SHOWN: usize = 8;
         let id = |&index: &u32| clip(&self.activities[index as usize].id);
+        let lowest = (0..cycle.len()).min_by(|&a, &b| compare_ids(&id(&cycle[a]), &id(&cycle[b])));
+        cycle.rotate_left(lowest.unwrap_or_default());
         let mut path: Vec<String> = cycle.iter().take(SHOWN).map(id).collect();
         if cycle.len() > SHOWN {
             path.push(format!("({} more)", cycle.len() - SHOWN));
