@@ -297,7 +297,7 @@ const CASES: &[Case] = &[
         &["server_delay_file: \"../d.json\" is not a bare file name"],
     ),
     // JSON.
-    (r#""name": "small","#, r#""name": "small""#, &["p.json:6:", "not JSON"]),
+    (r#""name": "small","#, r#""name": "small""#, &["p.json:5:3: not JSON"]),
     (
         r#""frames": ["#,
         r#""frames": 4, "x": ["#,
