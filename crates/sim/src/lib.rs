@@ -1,4 +1,14 @@
-//! The simulated world: a pure function from scenario and page to outcome.
+//! The simulated world: a pure function from page, scenario and run to outcome.
 
+#[cfg(feature = "threads")]
+mod batch;
+mod load;
 pub mod outcome;
 pub mod scenario;
+mod trace;
+mod world;
+
+#[cfg(feature = "threads")]
+pub use batch::{Job, run_batch};
+pub use load::{Options, Summary, simulate, summarise};
+pub use scenario::{Scenario, ScenarioError};

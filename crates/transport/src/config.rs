@@ -14,7 +14,7 @@ pub struct TcpConfig {
     pub link_header_bytes: u32,
     /// Initial congestion window, segments.
     pub initial_window_segments: u32,
-    /// Most bytes written and not yet acknowledged.
+    /// Most bytes sent and not yet acknowledged: the socket holds them until then.
     pub send_buffer_bytes: u64,
     /// Largest receive window offered, bytes.
     pub receive_buffer_bytes: u64,
@@ -22,6 +22,8 @@ pub struct TcpConfig {
     pub window_scale: u8,
     /// Lower bound of the retransmission timeout.
     pub min_rto: SimDuration,
+    /// What `min_rto` bounds.
+    pub rto_floor: RtoFloor,
     /// Upper bound of the retransmission timeout.
     pub max_rto: SimDuration,
     /// Timeout of the first SYN, doubling with each retry; also the data RTO without an RTT sample.
@@ -49,20 +51,73 @@ pub struct TcpConfig {
     pub recovery: Recovery,
     /// Congestion window at the end of fast recovery.
     pub recovery_exit: RecoveryExit,
+    /// Which ACKs restart the retransmission timer in fast recovery.
+    pub partial_ack_timer: PartialAckTimer,
     /// What the slow-start threshold is half of when fast recovery begins.
     pub loss_window: LossWindow,
     /// Congestion controller.
     pub congestion: Congestion,
     /// Growth in slow start.
     pub slow_start: SlowStart,
-    /// The window grows only if it was in use (RFC 2861; Linux `tcp_is_cwnd_limited`).
-    pub grow_only_if_limited: bool,
+    /// When an ACK may grow the window.
+    pub growth: Growth,
+    /// How much room in the congestion window a segment needs.
+    pub window_room: WindowRoom,
     /// Congestion window validation after idle and application-limited periods.
     pub validation: Validation,
+    /// Lower bound of the window after validation.
+    pub validation_floor: ValidationFloor,
     /// In which order messages leave the send buffer.
     pub send_order: SendOrder,
     /// In which order bytes reach the application.
     pub delivery: DeliveryOrder,
+}
+
+impl TcpConfig {
+    /// The plain standard: each value from the RFC that its field names, no option of the thesis. A
+    /// base to write others on.
+    pub const fn standard() -> TcpConfig {
+        TcpConfig {
+            // An MTU of 1500 bytes less IPv4 (20), TCP (20) and timestamps (12).
+            mss: 1448,
+            header_bytes: 52,
+            link_header_bytes: 2,
+            // RFC 6928.
+            initial_window_segments: 10,
+            send_buffer_bytes: 1 << 30,
+            // RFC 7323, section 2.3: the largest window and shift.
+            receive_buffer_bytes: 1 << 30,
+            window_scale: 14,
+            // RFC 6298, (2.1), (2.4), (2.5).
+            min_rto: SimDuration::from_secs(1),
+            rto_floor: RtoFloor::Timeout,
+            max_rto: SimDuration::from_secs(60),
+            syn_timeout: SimDuration::from_secs(1),
+            // Linux tcp_syn_retries and tcp_retries2.
+            max_syn_retries: 6,
+            max_data_retries: 15,
+            rearm_stale_rto: false,
+            // RFC 1122, section 4.2.3.2: every second segment; 40 ms is Linux's.
+            delayed_ack_segments: 2,
+            delayed_ack_timeout: SimDuration::from_millis(40),
+            quick_ack_segments: 0,
+            ack_push_at_once: false,
+            dup_ack_threshold: 3,
+            limited_transmit: true,
+            recovery: Recovery::NewReno,
+            recovery_exit: RecoveryExit::Rfc6582,
+            partial_ack_timer: PartialAckTimer::First,
+            loss_window: LossWindow::FlightSizeRfc5681,
+            congestion: Congestion::NewReno,
+            slow_start: SlowStart::PerAck,
+            growth: Growth::Always,
+            window_room: WindowRoom::FullSegment,
+            validation: Validation::Off,
+            validation_floor: ValidationFloor::Initial,
+            send_order: SendOrder::Fifo,
+            delivery: DeliveryOrder::InOrder,
+        }
+    }
 }
 
 /// How losses are found and repaired.
@@ -79,8 +134,12 @@ pub enum Recovery {
 /// Congestion window at the end of fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryExit {
-    /// min(ssthresh, FlightSize + SMSS): RFC 3782 and the thesis (section 5.3.4.1).
+    /// min(ssthresh, FlightSize + SMSS), FlightSize being what is outstanding after the ACK:
+    /// RFC 3782 and the thesis (section 5.3.4.1: "effectively zero at this point").
     FlightPlusOne,
+    /// The same with FlightSize from before the ACK, and the ACK then grows the window once more
+    /// (ns-3.18 `TcpNewReno::NewAck`, which discards the acknowledged data last).
+    FlightPlusOneNs3,
     /// min(ssthresh, max(FlightSize, SMSS) + SMSS): RFC 6582, section 3.2, step 3, option 1.
     Rfc6582,
     /// ssthresh: RFC 6582 option 2, Linux.
@@ -90,8 +149,10 @@ pub enum RecoveryExit {
 /// What the slow-start threshold is half of when fast recovery begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossWindow {
-    /// Data outstanding (RFC 5681).
+    /// Data outstanding when the loss is detected (thesis section 5.3.4.1, ns-3).
     FlightSize,
+    /// The same without what limited transmit sent (RFC 5681, section 3.2, step 2).
+    FlightSizeRfc5681,
     /// The congestion window (Linux; thesis section 5.3.4.1).
     Cwnd,
 }
@@ -110,7 +171,8 @@ pub enum Congestion {
 pub enum SlowStart {
     /// One SMSS an ACK, whatever it acknowledges (ns-3; ×1.5 a round with delayed ACKs).
     PerAck,
-    /// By the bytes acknowledged (RFC 3465 with L unlimited; Linux).
+    /// By the bytes acknowledged (RFC 3465 with L unlimited; Linux). NewReno's avoidance then counts
+    /// bytes too (RFC 3465, section 2.1).
     BytesAcked,
 }
 
@@ -129,6 +191,58 @@ pub enum Validation {
         /// T_last is also refreshed when an ACK arrives.
         refresh_on_ack: bool,
     },
+}
+
+/// Lower bound of the window after validation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValidationFloor {
+    /// The initial window, so that a smaller window is raised to it: Algorithms 11 and 12 to the
+    /// letter.
+    Initial,
+    /// The initial window or the window before, whichever is smaller: validation never raises it
+    /// (Linux `tcp_cwnd_restart`).
+    NeverRaise,
+}
+
+/// When an ACK may grow the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Always (RFC 5681, ns-3).
+    Always,
+    /// If the window had no room for a segment when the ACK came (RFC 2861, thesis appendix C).
+    IfWindowFull,
+    /// In slow start if more than half the window was used in the last round trip, in avoidance if
+    /// the window held segments back (Linux `tcp_is_cwnd_limited`).
+    IfHalfUsed,
+}
+
+/// How much room in the congestion window a segment needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowRoom {
+    /// One SMSS, whatever the length of the segment (Algorithm 10; Linux counts whole segments).
+    FullSegment,
+    /// Its own length, if it is the last of all that is written (ns-3 `SendPendingData`).
+    WhatFits,
+}
+
+/// What the lower bound of the retransmission timeout bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoFloor {
+    /// The timeout (RFC 6298, ns-3).
+    Timeout,
+    /// Its variance term, so that the timeout is at least SRTT + the bound (Linux
+    /// `tcp_rtt_estimator`).
+    Variance,
+}
+
+/// Which ACKs restart the retransmission timer in fast recovery. Duplicate ACKs never do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartialAckTimer {
+    /// The first partial ACK only (RFC 6582, section 3.2; ns-3 from 3.24 on), so that a recovery
+    /// longer than a timeout ends in one, as in appendix B of the thesis.
+    First,
+    /// Every partial ACK (RFC 6298; ns-3.18, Linux).
+    Every,
 }
 
 /// In which order messages leave the send buffer.

@@ -13,7 +13,17 @@
 //!   may come early (timers are lazy): the call then does nothing but move it.
 
 mod config;
+mod congestion;
+mod endpoint;
+mod growth;
+mod receiver;
+mod rtt;
 mod segment;
+mod sender;
+mod sent;
+mod unsent;
+mod validation;
 
 pub use config::*;
+pub use endpoint::{Endpoint, Failure, Stats};
 pub use segment::*;

@@ -73,17 +73,66 @@ pub struct SeqRange {
     pub end: u64,
 }
 
+impl SeqRange {
+    /// Number of bytes.
+    pub const fn len(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// True if there is no byte in it.
+    pub const fn is_empty(&self) -> bool {
+        self.start >= self.end
+    }
+}
+
+/// A range of sequence numbers as distances from the segment's `ack`. A window is below 2^30 bytes
+/// (RFC 7323), so 32 bits hold it, which keeps a [`Segment`] below 100 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckRange {
+    /// First byte, counted from `ack`.
+    pub start: u32,
+    /// One past the last byte, counted from `ack`.
+    pub end: u32,
+}
+
+impl AckRange {
+    /// `range` seen from `ack`.
+    pub fn of(range: SeqRange, ack: u64) -> AckRange {
+        debug_assert!(range.start >= ack && range.end - ack <= u64::from(u32::MAX));
+        AckRange { start: (range.start - ack) as u32, end: (range.end - ack) as u32 }
+    }
+
+    /// The sequence numbers.
+    pub const fn from(self, ack: u64) -> SeqRange {
+        SeqRange { start: ack + self.start as u64, end: ack + self.end as u64 }
+    }
+}
+
 /// The option that reports what the receiver has or lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Report {
     /// No option.
     #[default]
     None,
-    /// RFC 2018: up to three blocks (the timestamp option takes the room of the fourth); unused
-    /// blocks are empty.
-    Sack([SeqRange; 3]),
+    /// RFC 2018: up to three blocks (the timestamp option takes the room of the fourth), the one that
+    /// grew last first; unused blocks are empty.
+    Sack([AckRange; 3]),
     /// Appendix B of the thesis: this range is missing and was not reported before.
-    Nack(SeqRange),
+    Nack(AckRange),
+}
+
+impl Report {
+    /// Bytes of the option in the header, padded to a multiple of four: kind, length and two sequence
+    /// numbers a block (RFC 2018, section 3) or sequence number and length (Figure B.2).
+    pub fn wire_bytes(&self) -> u32 {
+        match self {
+            Report::None => 0,
+            Report::Sack(blocks) => {
+                4 + 8 * blocks.iter().filter(|b| b.start < b.end).count() as u32
+            }
+            Report::Nack(_) => 12,
+        }
+    }
 }
 
 /// A TCP segment without its payload bytes. Sequence numbers are 64 bit, so they never wrap; the SYN
@@ -98,8 +147,8 @@ pub struct Segment {
     pub ack: u64,
     /// Payload bytes.
     pub len: u32,
-    /// Receive window in bytes, after scaling.
-    pub window: u64,
+    /// Receive window in bytes, after scaling; at most 2^30 (RFC 7323).
+    pub window: u32,
     /// Message that the payload belongs to.
     pub message: MessageId,
     /// Offset of the payload within the message.
@@ -122,5 +171,16 @@ impl Segment {
         self.len as u64
             + u64::from(self.flags.has(Flags::SYN))
             + u64::from(self.flags.has(Flags::FIN))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_fits_a_cache_line_and_a_half() {
+        // Links move segments by value, so their size is part of the cost of a packet.
+        assert!(size_of::<Segment>() <= 96, "{} bytes", size_of::<Segment>());
     }
 }

@@ -76,7 +76,11 @@ impl Scenario {
             loss_window: t.loss_window,
             congestion: t.congestion,
             slow_start: t.slow_start,
-            grow_only_if_limited: t.grow_only_if_limited,
+            growth: t.growth,
+            window_room: t.window_room,
+            partial_ack_timer: t.partial_ack_timer,
+            rto_floor: t.rto_floor,
+            validation_floor: t.validation_floor,
             validation: match t.validation {
                 ValidationKind::Off => Validation::Off,
                 ValidationKind::Cumulative => Validation::Cumulative { refresh_on_ack: false },
@@ -94,7 +98,7 @@ impl Scenario {
         self.transport.mss_bytes + self.transport.header_bytes + self.transport.link_header_bytes
     }
 
-    pub(crate) fn queue(&self, rate: Bitrate) -> QueuePlan {
+    pub(crate) fn queue(&self, kind: QueueKind, rate: Bitrate) -> QueuePlan {
         let n: &Network = &self.network;
         let limit = if n.queue_limit > 0 {
             n.queue_limit as f64
@@ -105,7 +109,7 @@ impl Scenario {
                 RedUnit::Bytes => n.queue_limit_bdp * bdp_bytes,
             }
         };
-        match n.queue {
+        match kind {
             QueueKind::Unlimited => QueuePlan::Unlimited,
             QueueKind::DropTail => QueuePlan::DropTail(match n.queue_unit {
                 RedUnit::Packets => Capacity::Packets((limit as u64).max(1)),

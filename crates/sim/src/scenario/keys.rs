@@ -2,7 +2,10 @@
 //! TOML keys, the command line's `--set` and the reference all come from this list.
 
 use loadpath_net::{Gentle, RedUnit};
-use loadpath_transport::{Congestion, LossWindow, Recovery, RecoveryExit, SendOrder, SlowStart};
+use loadpath_transport::{
+    Congestion, Growth, LossWindow, PartialAckTimer, Recovery, RecoveryExit, RtoFloor, SendOrder,
+    SlowStart, ValidationFloor, WindowRoom,
+};
 use loadpath_web::http::tls::Handshake;
 use loadpath_web::http::{Protocol, ServerModel};
 
@@ -138,7 +141,12 @@ sections! {
         pcp 2, "thesis section 3.7.7.1",
         linux 2, "as pcp";
 
-        #[doc = "Queue discipline of the bottleneck, both directions."]
+        #[doc = "Queue discipline of the bottleneck towards the servers."]
+        up_queue: QueueKind, (),
+        pcp QueueKind::Unlimited, "thesis section 3.7.7.5: no drops on the client-to-server path",
+        linux QueueKind::DropTail, "as towards the client";
+
+        #[doc = "Queue discipline of the bottleneck towards the client."]
         queue: QueueKind, (),
         pcp QueueKind::Red, "thesis Table 3.2",
         linux QueueKind::DropTail, "the common buffer in real networks (thesis section 3.7.7.3)";
@@ -321,15 +329,35 @@ sections! {
         pcp SlowStart::PerAck, "ns-3 TcpNewReno: one segment an ACK",
         linux SlowStart::BytesAcked, "Linux tcp_slow_start counts segments acknowledged";
 
-        #[doc = "The window grows only while it is in use."]
-        grow_only_if_limited: bool, (),
-        pcp true, "thesis section 3.7.7.6",
-        linux true, "Linux tcp_is_cwnd_limited";
+        #[doc = "When an ACK may grow the window."]
+        growth: Growth, (),
+        pcp Growth::IfWindowFull, "thesis section 3.7.7.6, appendix C",
+        linux Growth::IfHalfUsed, "Linux tcp_is_cwnd_limited";
+
+        #[doc = "Room in the congestion window that a segment needs."]
+        window_room: WindowRoom, (),
+        pcp WindowRoom::FullSegment, "thesis Algorithm 10, line 5",
+        linux WindowRoom::FullSegment, "Linux counts segments";
+
+        #[doc = "Which ACKs restart the retransmission timer in fast recovery."]
+        partial_ack_timer: PartialAckTimer, (),
+        pcp PartialAckTimer::First, "thesis appendix B",
+        linux PartialAckTimer::Every, "Linux tcp_rearm_rto";
+
+        #[doc = "What min_rto_ms bounds."]
+        rto_floor: RtoFloor, (),
+        pcp RtoFloor::Timeout, "thesis Table 3.3; RFC 6298",
+        linux RtoFloor::Variance, "Linux tcp_rtt_estimator";
 
         #[doc = "Congestion window validation after idle and application-limited periods."]
         validation: ValidationKind, (),
         pcp ValidationKind::CumulativeAcks, "thesis appendix C, RFC 2861; see docs/validation",
         linux ValidationKind::Cumulative, "Linux tcp_slow_start_after_idle (idle only)";
+
+        #[doc = "Lower bound of the window after validation."]
+        validation_floor: ValidationFloor, (),
+        pcp ValidationFloor::Initial, "thesis Algorithms 11 and 12",
+        linux ValidationFloor::NeverRaise, "Linux tcp_cwnd_restart";
     }
 
     /// HTTP.
@@ -502,10 +530,28 @@ choice!(Recovery {
     "newreno" => Recovery::NewReno, "nack" => Recovery::Nack, "sack" => Recovery::Sack,
 });
 choice!(RecoveryExit {
-    "flight-plus-one" => RecoveryExit::FlightPlusOne, "rfc6582" => RecoveryExit::Rfc6582,
-    "ssthresh" => RecoveryExit::Ssthresh,
+    "flight-plus-one" => RecoveryExit::FlightPlusOne,
+    "flight-plus-one-ns3" => RecoveryExit::FlightPlusOneNs3,
+    "rfc6582" => RecoveryExit::Rfc6582, "ssthresh" => RecoveryExit::Ssthresh,
 });
-choice!(LossWindow { "flight-size" => LossWindow::FlightSize, "cwnd" => LossWindow::Cwnd });
+choice!(LossWindow {
+    "flight-size" => LossWindow::FlightSize,
+    "flight-size-rfc5681" => LossWindow::FlightSizeRfc5681, "cwnd" => LossWindow::Cwnd,
+});
+choice!(Growth {
+    "always" => Growth::Always, "if-window-full" => Growth::IfWindowFull,
+    "if-half-used" => Growth::IfHalfUsed,
+});
+choice!(WindowRoom {
+    "full-segment" => WindowRoom::FullSegment, "what-fits" => WindowRoom::WhatFits,
+});
+choice!(PartialAckTimer {
+    "first" => PartialAckTimer::First, "every" => PartialAckTimer::Every,
+});
+choice!(RtoFloor { "timeout" => RtoFloor::Timeout, "variance" => RtoFloor::Variance });
+choice!(ValidationFloor {
+    "initial" => ValidationFloor::Initial, "never-raise" => ValidationFloor::NeverRaise,
+});
 choice!(Congestion { "newreno" => Congestion::NewReno, "cubic" => Congestion::Cubic });
 choice!(SlowStart { "per-ack" => SlowStart::PerAck, "bytes-acked" => SlowStart::BytesAcked });
 choice!(ValidationKind {

@@ -8,6 +8,7 @@ mod convert;
 mod keys;
 mod value;
 
+pub(crate) use convert::QueuePlan;
 pub use keys::*;
 pub use value::{Auto, Choice, Parameter};
 

@@ -14,6 +14,9 @@ use super::error::{GraphError, clip};
 /// Largest file that is read, in bytes; the largest page of the PCP corpus has 2.3 million.
 pub(crate) const MAX_BYTES: usize = 1 << 30;
 
+const ENDS_TOO_EARLY: &str = "the text ends too early";
+const CUT_OFF: &str = "the file is cut off: copy or export it again";
+
 /// The text of a file with the name that errors give it.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
@@ -102,6 +105,9 @@ impl<'a> Source<'a> {
 /// `text` with an empty list for each NaN, Infinity and -Infinity outside strings, and nothing moved;
 /// `None` if there are none.
 fn without_not_a_number(text: &str) -> Option<String> {
+    if !text.contains("NaN") && !text.contains("Infinity") {
+        return None;
+    }
     let mut out = String::with_capacity(text.len());
     let mut in_string = false;
     let mut found = false;
@@ -142,9 +148,11 @@ impl Fault<'_> {
         let offset = start + line_start + column.saturating_sub(1);
         let said = self.error.to_string();
         let said = said.split(" at line ").next().unwrap_or_default();
+        // serde_json calls a number that is cut behind its point or exponent invalid.
+        let cut_in_number = said == "invalid number" && offset + 1 >= source.text.trim_end().len();
         let error = match self.error.classify() {
-            Category::Eof => GraphError::new("the text ends too early")
-                .with_hint("the file is cut off: copy or export it again"),
+            _ if cut_in_number => GraphError::new(ENDS_TOO_EARLY).with_hint(CUT_OFF),
+            Category::Eof => GraphError::new(ENDS_TOO_EARLY).with_hint(CUT_OFF),
             Category::Syntax | Category::Io => GraphError::new(format!("not JSON: {said}")),
             Category::Data => {
                 // The last key read is not the one that such an error is about; its text names it.

@@ -67,7 +67,9 @@ impl DelayClass {
             MimeClass::Javascript => DelayClass::Javascript,
             MimeClass::Image => DelayClass::Image,
             MimeClass::Html => DelayClass::Text,
-            MimeClass::Other if mime_type.to_ascii_lowercase().starts_with("text/") => DelayClass::Text,
+            MimeClass::Other if mime_type.to_ascii_lowercase().starts_with("text/") => {
+                DelayClass::Text
+            }
             MimeClass::Other => DelayClass::Other,
         }
     }

@@ -147,7 +147,8 @@ impl<'g> FullGraph<'g> {
 /// A recorded priority of 0 means that the recording gave none: last.
 fn priorities(r: &Resource) -> Priorities {
     let mime_class = MimeClass::of(&r.mime_type) as u32;
-    let recorded = |scheme: &str| r.priorities.get(scheme).map(|&p| if p == 0 { u32::MAX } else { p });
+    let recorded =
+        |scheme: &str| r.priorities.get(scheme).map(|&p| if p == 0 { u32::MAX } else { p });
     Priorities {
         mime_class,
         mime_type: recorded("mime-type").unwrap_or(mime_class),

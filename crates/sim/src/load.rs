@@ -1,0 +1,253 @@
+//! Running loads: one with its whole outcome, or many of which only the figures are kept.
+
+use loadpath_net::HopCounters;
+use loadpath_web::page::{Page, PageResource};
+use serde::Serialize;
+
+use crate::outcome::*;
+use crate::scenario::{PriorityKind, Scenario};
+use crate::trace::{Full, Hash, Off, Tracer, ms};
+use crate::world::{DOWN, Timeline, UP, World};
+
+/// What to record besides the outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Packets, windows, queues, main thread.
+    pub trace: bool,
+}
+
+/// The figures of one load, cheap enough for millions of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// How the load ended.
+    pub status: Status,
+    /// When the load event handler started.
+    pub plt_ms: Option<f64>,
+    /// When the DOMContentLoaded handler of the main frame started.
+    pub dcl_ms: Option<f64>,
+    /// Connections opened.
+    pub connections: u64,
+    /// Requests sent over the network.
+    pub requests: u64,
+    /// Sums over the load.
+    pub totals: Totals,
+}
+
+/// Loads `page` once and reports everything.
+pub fn simulate(page: &Page, scenario: &Scenario, run: u64, options: &Options) -> Outcome {
+    if options.trace {
+        let mut world = World::new(page, scenario, run, Full::default(), true);
+        let status = status(world.run());
+        let main_thread = main_thread(&world);
+        let mut hash = std::mem::take(&mut world.tracer.hash);
+        for m in &main_thread {
+            hash.add(m.start_ms.to_bits());
+            hash.add(m.end_ms.to_bits());
+        }
+        let mut trace = std::mem::take(&mut world.tracer.trace);
+        trace.main_thread = main_thread;
+        outcome(&world, scenario, run, status, hash.0, Some(trace))
+    } else {
+        let mut world = World::new(page, scenario, run, Hash::default(), true);
+        let status = status(world.run());
+        for m in main_thread(&world) {
+            world.tracer.add(m.start_ms.to_bits());
+            world.tracer.add(m.end_ms.to_bits());
+        }
+        let hash = world.tracer.0;
+        outcome(&world, scenario, run, status, hash, None)
+    }
+}
+
+/// Loads `page` once and keeps only the figures.
+pub fn summarise(page: &Page, scenario: &Scenario, run: u64) -> Summary {
+    let mut world = World::new(page, scenario, run, Off, false);
+    let status = status(world.run());
+    Summary {
+        status,
+        plt_ms: world.browser.load_event().map(ms),
+        dcl_ms: world.browser.dom_content_loaded().map(ms),
+        connections: world.connections.len() as u64,
+        requests: world.requested.len() as u64,
+        totals: totals(&world),
+    }
+}
+
+impl PriorityKind {
+    pub(crate) fn of(self, resource: &PageResource) -> u32 {
+        let p = &resource.priorities;
+        match self {
+            PriorityKind::None => 0,
+            PriorityKind::MimeType => p.mime_type,
+            PriorityKind::MimeClass => p.mime_class,
+            PriorityKind::CriticalPath => p.critical_path,
+            PriorityKind::NodeDepth => p.node_depth,
+        }
+    }
+}
+
+fn status(result: Result<(), String>) -> Status {
+    match result {
+        Ok(()) => Status::Complete,
+        Err(reason) => Status::Failed { reason },
+    }
+}
+
+fn outcome<T: Tracer>(
+    world: &World<T>,
+    scenario: &Scenario,
+    run: u64,
+    status: Status,
+    hash: u64,
+    trace: Option<Trace>,
+) -> Outcome {
+    Outcome {
+        label: Label::Simulated,
+        page: world.page.name.clone(),
+        seed: scenario.random.seed,
+        run,
+        status,
+        plt_ms: world.browser.load_event().map(ms),
+        dcl_ms: world.browser.dom_content_loaded().map(ms),
+        resources: world.requested.iter().map(|&r| resource(world, scenario, r)).collect(),
+        connections: connections(world),
+        queues: vec![
+            queue(world, DOWN, world.down.hop().counters()),
+            queue(world, UP, world.up.counters()),
+        ],
+        totals: totals(world),
+        trace_hash: format!("{hash:016x}"),
+        trace: trace.map(|t| with_resource_order(t, &world.requested)),
+    }
+}
+
+/// Packets name resources by their place in the page; outcomes by their place in the list of
+/// requests.
+fn with_resource_order(mut trace: Trace, requested: &[u32]) -> Trace {
+    let mut place = std::collections::BTreeMap::new();
+    for (i, &r) in requested.iter().enumerate() {
+        place.insert(r as usize, i);
+    }
+    for packet in &mut trace.packets {
+        packet.resource = packet.resource.and_then(|r| place.get(&r).copied());
+    }
+    trace
+}
+
+fn resource<T>(world: &World<T>, scenario: &Scenario, index: u32) -> ResourceOutcome {
+    let r = &world.page.resources[index as usize];
+    let t = &world.timelines[index as usize];
+    ResourceOutcome {
+        id: r.id.clone(),
+        url: r.url.clone(),
+        host: world.page.hosts[r.host as usize].name.clone(),
+        mime_type: r.mime_type.clone(),
+        connection: t.connection.map(|c| c as usize),
+        size_bytes: r.size_bytes,
+        preloaded: t.preloaded,
+        priority: scenario.http.priorities.of(r),
+        start_ms: ms(t.requested),
+        end_ms: t.last_byte.map(ms),
+        phases: phases(world, t),
+    }
+}
+
+fn phases<T>(world: &World<T>, t: &Timeline) -> Option<Phases> {
+    let connection = &world.connections[t.connection? as usize];
+    let sent = t.request_sent?;
+    let ready = connection.ready?.min(sent);
+    // Setup counts for the part of the wait during which this connection was being set up.
+    let setup = ready.since(t.requested.max(connection.opened));
+    let waited = sent.since(t.requested);
+    let span = |from: Option<_>, to: Option<_>| -> Option<f64> {
+        let (from, to): (loadpath_net::SimTime, loadpath_net::SimTime) = (from?, to?);
+        Some(to.since(from).as_millis_f64())
+    };
+    Some(Phases {
+        connection_setup_ms: setup.as_millis_f64(),
+        client_queue_ms: (waited - setup).as_millis_f64(),
+        request_flight_ms: span(t.request_sent, t.request_arrived)?,
+        server_queue_ms: span(t.request_arrived, t.processing_started)?,
+        server_processing_ms: span(t.processing_started, t.processed)?,
+        response_wait_ms: span(t.processed, t.response_sent)?,
+        first_byte_flight_ms: span(t.response_sent, t.first_byte)?,
+        transfer_ms: span(t.first_byte, t.last_byte)?,
+    })
+}
+
+fn connections<T>(world: &World<T>) -> Vec<ConnectionOutcome> {
+    world
+        .connections
+        .iter()
+        .map(|c| {
+            let (client, server) = (c.client.stats(), c.server.stats());
+            ConnectionOutcome {
+                host: world.page.hosts[c.host as usize].name.clone(),
+                opened_ms: ms(c.opened),
+                established_ms: c.ready.map(ms),
+                requests: c.requests,
+                bytes_up: client.data_bytes,
+                bytes_down: server.data_bytes,
+                data_segments: server.data_segments,
+                retransmissions: client.retransmissions + server.retransmissions,
+                timeouts: client.timeouts + server.timeouts,
+                tail_losses: client.tail_losses + server.tail_losses,
+                recoveries: server.recoveries,
+                srtt_ms: c.server.srtt().map(|d| d.as_millis_f64()),
+                cwnd_bytes: c.server.cwnd_bytes(),
+            }
+        })
+        .collect()
+}
+
+fn queue<T>(world: &World<T>, index: usize, c: HopCounters) -> QueueOutcome {
+    let name = if index == DOWN { "bottleneck.down" } else { "bottleneck.up" };
+    QueueOutcome {
+        name: name.into(),
+        offered_packets: c.offered_packets,
+        offered_bytes: c.offered_bytes,
+        dropped_packets: c.queue_drops,
+        lost_packets: c.lost_packets,
+        max_waiting_packets: c.max_waiting_packets,
+        utilisation: c.busy.as_secs_f64() / world.now.as_secs_f64().max(1e-9),
+    }
+}
+
+fn totals<T>(world: &World<T>) -> Totals {
+    let (down, up) = (world.down.hop().counters(), world.up.counters());
+    let mut totals = Totals {
+        bytes: world.timelines.iter().map(Timeline::body_received).sum(),
+        data_packets: world.data_packets,
+        packets: world.packets,
+        drops: down.queue_drops + up.queue_drops,
+        events: world.events_handled,
+        ..Totals::default()
+    };
+    for c in &world.connections {
+        for stats in [c.client.stats(), c.server.stats()] {
+            totals.retransmissions += stats.retransmissions;
+            totals.timeouts += stats.timeouts;
+            totals.tail_losses += stats.tail_losses;
+        }
+    }
+    totals
+}
+
+fn main_thread<T>(world: &World<T>) -> Vec<MainThreadRecord> {
+    world
+        .browser
+        .main_thread_log()
+        .iter()
+        .map(|span| {
+            let a = world.page.describe(span.activity);
+            MainThreadRecord {
+                start_ms: ms(span.start),
+                end_ms: ms(span.end),
+                id: a.id.to_string(),
+                kind: a.kind,
+                frame: a.frame,
+                detail: a.detail.to_string(),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,168 @@
+//! Observers of a load. Tracing is a generic parameter of the world: an observer that does nothing
+//! compiles to nothing.
+
+use loadpath_net::SimTime;
+use loadpath_transport::{Endpoint, Flags, Report, Segment};
+
+use crate::outcome::{PacketEvent, PacketRecord, QueueRecord, Trace, WindowRecord};
+
+/// Direction of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Up,
+    Down,
+}
+
+pub(crate) trait Tracer {
+    fn packet(
+        &mut self,
+        at: SimTime,
+        event: PacketEvent,
+        to: Direction,
+        connection: u32,
+        s: &Segment,
+    );
+    /// After each step of a server's endpoint.
+    fn window(&mut self, at: SimTime, connection: u32, server: &Endpoint);
+    /// Occupancy (packets, bytes) that a packet finds; a closure since asking costs something.
+    fn queue(&mut self, at: SimTime, queue: usize, occupancy: impl FnOnce() -> (u64, u64));
+}
+
+/// Observes nothing.
+pub(crate) struct Off;
+
+impl Tracer for Off {
+    #[inline(always)]
+    fn packet(&mut self, _: SimTime, _: PacketEvent, _: Direction, _: u32, _: &Segment) {}
+    #[inline(always)]
+    fn window(&mut self, _: SimTime, _: u32, _: &Endpoint) {}
+    #[inline(always)]
+    fn queue(&mut self, _: SimTime, _: usize, _: impl FnOnce() -> (u64, u64)) {}
+}
+
+/// A hash over every packet (FNV-1a over its integers).
+pub(crate) struct Hash(pub(crate) u64);
+
+impl Default for Hash {
+    fn default() -> Self {
+        Hash(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hash {
+    pub(crate) fn add(&mut self, value: u64) {
+        for byte in value.to_le_bytes() {
+            self.0 = (self.0 ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+impl Tracer for Hash {
+    fn packet(&mut self, at: SimTime, event: PacketEvent, to: Direction, c: u32, s: &Segment) {
+        for value in [
+            at.0,
+            event as u64,
+            to as u64,
+            c.into(),
+            s.flags.0.into(),
+            s.seq,
+            s.ack,
+            s.len.into(),
+            s.message.0.into(),
+            s.offset,
+            s.wire_bytes.into(),
+        ] {
+            self.add(value);
+        }
+    }
+    fn window(&mut self, _: SimTime, _: u32, server: &Endpoint) {
+        self.add(server.cwnd_bytes());
+    }
+    fn queue(&mut self, _: SimTime, _: usize, occupancy: impl FnOnce() -> (u64, u64)) {
+        self.add(occupancy().1);
+    }
+}
+
+/// Keeps everything, and the hash.
+#[derive(Default)]
+pub(crate) struct Full {
+    pub(crate) hash: Hash,
+    pub(crate) trace: Trace,
+    last_window: Vec<Option<WindowRecord>>,
+}
+
+impl Tracer for Full {
+    fn packet(&mut self, at: SimTime, event: PacketEvent, to: Direction, c: u32, s: &Segment) {
+        self.hash.packet(at, event, to, c, s);
+        self.trace.packets.push(PacketRecord {
+            t_ms: ms(at),
+            event,
+            connection: c as usize,
+            up: to == Direction::Up,
+            flags: flag_text(s.flags),
+            seq: s.seq,
+            len: s.len,
+            ack: s.ack,
+            window: s.window.into(),
+            sack: sack_blocks(s),
+            wire_bytes: s.wire_bytes,
+            retransmission: s.retransmission,
+            resource: (s.len > 0).then_some(s.message.0 as usize),
+            offset: s.offset,
+        });
+    }
+
+    fn window(&mut self, at: SimTime, connection: u32, server: &Endpoint) {
+        self.hash.window(at, connection, server);
+        let record = WindowRecord {
+            t_ms: ms(at),
+            connection: connection as usize,
+            cwnd_bytes: server.cwnd_bytes(),
+            ssthresh_bytes: server.ssthresh_bytes(),
+            in_flight_bytes: server.in_flight_bytes(),
+            state: server.state_name(),
+        };
+        self.last_window.resize(self.last_window.len().max(connection as usize + 1), None);
+        let last = &mut self.last_window[connection as usize];
+        let unchanged =
+            last.as_ref().is_some_and(|l| WindowRecord { t_ms: l.t_ms, ..record.clone() } == *l);
+        if !unchanged {
+            *last = Some(record.clone());
+            self.trace.windows.push(record);
+        }
+    }
+
+    fn queue(&mut self, at: SimTime, queue: usize, occupancy: impl FnOnce() -> (u64, u64)) {
+        let (packets, bytes) = occupancy();
+        self.hash.add(bytes);
+        self.trace.queues.push(QueueRecord { t_ms: ms(at), queue, packets, bytes });
+    }
+}
+
+pub(crate) fn ms(at: SimTime) -> f64 {
+    at.0 as f64 / 1e6
+}
+
+fn flag_text(f: Flags) -> &'static str {
+    let has = |x| f.has(x);
+    match (has(Flags::SYN), has(Flags::FIN), has(Flags::RST), has(Flags::PSH), has(Flags::ACK)) {
+        (true, _, _, _, false) => "S",
+        (true, _, _, _, true) => "SA",
+        (_, _, true, _, _) => "R",
+        (_, true, _, _, _) => "FA",
+        (_, _, _, true, _) => "PA",
+        _ => "A",
+    }
+}
+
+fn sack_blocks(s: &Segment) -> Vec<(u64, u64)> {
+    match s.report {
+        Report::Sack(blocks) => blocks
+            .iter()
+            .filter(|b| b.end > b.start)
+            .map(|b| b.from(s.ack))
+            .map(|r| (r.start, r.end))
+            .collect(),
+        _ => Vec::new(),
+    }
+}

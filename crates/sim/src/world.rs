@@ -1,0 +1,627 @@
+//! The simulated world: one page load over the star topology of thesis Figure 3.17.
+//!
+//! A data packet costs two events (it reaches the switch, it reaches the client) and its share of an
+//! ACK one more: departures behind a queue are computed, and towards the servers nothing merges, so
+//! both hops of that way are computed at once.
+
+use loadpath_net::{
+    Bitrate, EventQueue, Hop, Link, Loss, Queue, SimDuration, SimTime, Stream, Streams,
+};
+use loadpath_transport::{Endpoint, Message, MessageId, Segment, TcpConfig};
+use loadpath_web::browser::{Browser, BrowserConfig, MainThreads};
+use loadpath_web::http::tls::{Handshake, Sizes};
+use loadpath_web::http::{Action, Client, Protocol, Reassembly, ServerConnection};
+use loadpath_web::page::Page;
+
+use crate::outcome::PacketEvent;
+use crate::scenario::QueuePlan;
+use crate::scenario::{Scenario, ThreadKind};
+use crate::trace::{Direction, Tracer};
+
+/// First message number of TLS flights; resources lie below.
+const TLS_MESSAGES: u32 = u32::MAX - 15;
+
+/// Index of the queue towards the client, in traces and outcomes.
+pub(crate) const DOWN: usize = 0;
+/// Index of the queue towards the servers.
+pub(crate) const UP: usize = 1;
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    ToSwitch { host: u32 },
+    ToClient,
+    ToServer { host: u32 },
+    ClientTimer { connection: u32 },
+    ServerTimer { connection: u32 },
+    Processed { connection: u32, resource: u32 },
+    NameResolved { connection: u32 },
+    Browser,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Packet {
+    connection: u32,
+    segment: Segment,
+}
+
+pub(crate) struct World<'a, T> {
+    pub(crate) page: &'a Page,
+    pub(crate) tracer: T,
+    pub(crate) browser: Browser<'a>,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) timelines: Vec<Timeline>,
+    /// Resources in order of request.
+    pub(crate) requested: Vec<u32>,
+    pub(crate) down: Link<Packet>,
+    pub(crate) up: Hop,
+    pub(crate) now: SimTime,
+    pub(crate) events_handled: u64,
+    pub(crate) data_packets: u64,
+    pub(crate) packets: u64,
+    events: EventQueue<Event>,
+    servers: Vec<ServerLinks>,
+    client: Client,
+    browser_armed: SimTime,
+    streams: Streams,
+    settings: Settings,
+}
+
+struct ServerLinks {
+    to_switch: Link<Packet>,
+    from_switch: Link<Packet>,
+    name_resolved: bool,
+}
+
+pub(crate) struct Connection {
+    pub(crate) host: u32,
+    pub(crate) client: Endpoint,
+    pub(crate) server: Endpoint,
+    pub(crate) opened: SimTime,
+    pub(crate) ready: Option<SimTime>,
+    pub(crate) requests: u64,
+    client_armed: SimTime,
+    server_armed: SimTime,
+    http: ServerConnection,
+    handshake_started: bool,
+    flight: Reassembly,
+}
+
+/// When each step of a resource's download happened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timeline {
+    pub(crate) connection: Option<u32>,
+    pub(crate) preloaded: bool,
+    pub(crate) requested: SimTime,
+    pub(crate) request_sent: Option<SimTime>,
+    pub(crate) request_arrived: Option<SimTime>,
+    pub(crate) processing_started: Option<SimTime>,
+    pub(crate) processed: Option<SimTime>,
+    pub(crate) response_sent: Option<SimTime>,
+    pub(crate) first_byte: Option<SimTime>,
+    pub(crate) last_byte: Option<SimTime>,
+    response_bytes: u64,
+    body_received: u64,
+    request: Reassembly,
+    response: Reassembly,
+}
+
+impl Timeline {
+    /// Body bytes that reached the browser in order.
+    pub(crate) fn body_received(&self) -> u64 {
+        self.body_received
+    }
+}
+
+/// What the world looks up while it runs.
+struct Settings {
+    tcp: TcpConfig,
+    protocol: &'static Protocol,
+    server_delays: bool,
+    priorities: crate::scenario::PriorityKind,
+    model: loadpath_web::http::ServerModel,
+    request_bytes: u64,
+    header_bytes: u64,
+    handshake: Handshake,
+    flight_sizes: Sizes,
+    dns: SimDuration,
+    time_limit: SimTime,
+}
+
+impl<'a, T: Tracer> World<'a, T> {
+    pub(crate) fn new(page: &'a Page, scenario: &Scenario, run: u64, tracer: T, log: bool) -> Self {
+        let n = &scenario.network;
+        let streams = Streams::new(scenario.random.seed, run);
+        let rate = bitrate(n.rate_bps);
+        let up_rate = bitrate(n.up_rate_bps.get());
+        let hop_delay = SimDuration((SimDuration::from_millis_f64(n.rtt_ms).0 + 2) / 4);
+        let bottleneck = |rate, kind, loss_fraction, name| {
+            let queue = queue(scenario.queue(kind, rate), streams.stream("queue.red", name));
+            let loss = loss(loss_fraction, streams.stream("link.loss", name));
+            Hop::new(rate, hop_delay, queue, loss)
+        };
+        let server_rate = rate.max(up_rate).times(n.server_rate_factor);
+        let servers = page
+            .hosts
+            .iter()
+            .map(|host| {
+                let jitter = streams.stream("server.jitter", host.key).symmetric();
+                let delay = hop_delay.0 as f64 * (1.0 + n.jitter_fraction * jitter);
+                let link = || {
+                    let delay = SimDuration(delay.round() as u64);
+                    Link::new(Hop::new(server_rate, delay, Queue::Unlimited, Loss::None))
+                };
+                ServerLinks { to_switch: link(), from_switch: link(), name_resolved: false }
+            })
+            .collect();
+        let b = &scenario.browser;
+        let config = BrowserConfig {
+            preloader: b.preloader,
+            timers: b.timers,
+            timer_clamp: SimDuration::from_millis_f64(b.timer_clamp_ms),
+            threads: match b.main_threads {
+                ThreadKind::Page => MainThreads::OnePerPage,
+                ThreadKind::Process => MainThreads::OnePerProcess,
+            },
+            other_main_thread_work: b.other_main_thread_work,
+            ..BrowserConfig::default()
+        };
+        let browser = Browser::new(page, &config);
+        let h = &scenario.http;
+        World {
+            page,
+            tracer,
+            browser: if log { browser.with_log() } else { browser },
+            connections: Vec::with_capacity(page.hosts.len()),
+            timelines: vec![Timeline::default(); page.resources.len()],
+            requested: Vec::with_capacity(page.resources.len()),
+            down: Link::new(bottleneck(rate, n.queue, n.loss_down_fraction, DOWN as u64)),
+            up: bottleneck(up_rate, n.up_queue, n.loss_up_fraction, UP as u64),
+            now: SimTime::ZERO,
+            events_handled: 0,
+            data_packets: 0,
+            packets: 0,
+            events: EventQueue::default(),
+            servers,
+            client: Client::new(h.version, page.hosts.len(), h.connections_per_host.get() as u32),
+            browser_armed: SimTime::MAX,
+            streams,
+            settings: Settings {
+                tcp: scenario.tcp(),
+                protocol: h.version,
+                server_delays: scenario.server.delays,
+                priorities: h.priorities,
+                model: scenario.server.model.get(),
+                request_bytes: h.request_bytes,
+                header_bytes: h.response_header_bytes,
+                handshake: h.tls,
+                flight_sizes: Sizes {
+                    client_hello_bytes: h.tls_client_hello_bytes,
+                    server_hello_bytes: h.tls_server_hello_bytes,
+                    certificate_bytes: h.tls_certificate_bytes,
+                },
+                dns: SimDuration::from_millis_f64(n.dns_ms),
+                time_limit: SimTime::ZERO + SimDuration::from_millis_f64(scenario.limits.time_ms),
+            },
+        }
+    }
+
+    /// Runs the load to its load event; the error says why there was none.
+    pub(crate) fn run(&mut self) -> Result<(), String> {
+        self.browser.start(self.now);
+        self.follow_browser();
+        while self.browser.load_event().is_none() {
+            let Some((at, event)) = self.events.pop() else {
+                let why = self.browser.why_incomplete().unwrap_or_default();
+                return Err(format!("nothing left to do: {why}"));
+            };
+            debug_assert!(at >= self.now, "time went back");
+            if at > self.settings.time_limit {
+                return Err(format!("not loaded by {}", self.settings.time_limit));
+            }
+            self.now = at;
+            self.events_handled += 1;
+            match event {
+                Event::ToSwitch { host } => self.at_switch(host),
+                Event::ToClient => self.at_client()?,
+                Event::ToServer { host } => self.at_server(host)?,
+                Event::ClientTimer { connection } => self.client_timer(connection)?,
+                Event::ServerTimer { connection } => self.server_timer(connection)?,
+                Event::Processed { connection, resource } => self.processed(connection, resource),
+                Event::NameResolved { connection } => self.name_resolved(connection),
+                Event::Browser => {
+                    if self.browser_armed == at {
+                        self.browser_armed = SimTime::MAX;
+                        self.browser.on_timeout(at);
+                        self.follow_browser();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn at_switch(&mut self, host: u32) {
+        let link = &mut self.servers[host as usize].to_switch;
+        let Some((at, packet)) = link.poll(self.now) else { return };
+        if let Some(next) = link.next_event() {
+            self.events.push(next, Event::ToSwitch { host });
+        }
+        let down = &mut self.down;
+        self.tracer.queue(at, DOWN, || down.hop_mut().occupancy(at));
+        let was_empty = down.in_flight() == 0;
+        if !down.enqueue(at, packet.segment.wire_bytes, packet) {
+            let p = &packet;
+            self.tracer.packet(at, PacketEvent::Dropped, Direction::Down, p.connection, &p.segment);
+        } else if was_empty {
+            let next = down.next_event().expect("a packet was just enqueued");
+            self.events.push(next, Event::ToClient);
+        }
+    }
+
+    fn at_client(&mut self) -> Result<(), String> {
+        let Some((at, Packet { connection, segment })) = self.down.poll(self.now) else {
+            return Ok(());
+        };
+        if let Some(next) = self.down.next_event() {
+            self.events.push(next, Event::ToClient);
+        }
+        self.tracer.packet(at, PacketEvent::Delivered, Direction::Down, connection, &segment);
+        self.data_packets += u64::from(segment.len > 0);
+        let c = &mut self.connections[connection as usize];
+        c.client.on_segment(at, &segment);
+        if segment.len > 0 {
+            self.read_responses(connection);
+        }
+        let c = &mut self.connections[connection as usize];
+        if !c.handshake_started && c.client.is_established() {
+            c.handshake_started = true;
+            self.advance_handshake(connection, 0);
+        }
+        let c = &mut self.connections[connection as usize];
+        if c.client.peer_closed() && !c.client.is_closed() {
+            c.client.close();
+        }
+        self.flush_client(connection)
+    }
+
+    fn read_responses(&mut self, connection: u32) {
+        let at = self.now;
+        let mut news = false;
+        while let Some(delivery) = self.connections[connection as usize].client.read() {
+            let resource = delivery.id.0;
+            if resource >= TLS_MESSAGES {
+                self.on_flight(connection, delivery);
+                continue;
+            }
+            let t = &mut self.timelines[resource as usize];
+            t.first_byte.get_or_insert(at);
+            let received = t.response.add(&delivery);
+            let s = &self.settings;
+            let body = s.protocol.framing.body_bytes(s.header_bytes, received);
+            if body > t.body_received {
+                t.body_received = body;
+                self.browser.on_bytes(at, resource, body);
+                news = true;
+            }
+            if received == t.response_bytes && t.last_byte.is_none() {
+                t.last_byte = Some(at);
+                self.browser.on_complete(at, resource);
+                self.client.on_response(connection);
+                news = true;
+            }
+        }
+        if news {
+            self.follow_browser();
+        }
+    }
+
+    /// Carries out what the browser and the connection pools want.
+    fn follow_browser(&mut self) {
+        while let Some(request) = self.browser.poll_request() {
+            let t = &mut self.timelines[request.resource as usize];
+            t.requested = self.now;
+            t.preloaded = request.preload;
+            let resource = &self.page.resources[request.resource as usize];
+            t.response_bytes = self
+                .settings
+                .protocol
+                .response_bytes(self.settings.header_bytes, resource.size_bytes);
+            self.requested.push(request.resource);
+            self.client.request(request.resource, resource.host);
+        }
+        while let Some(action) = self.client.poll_action() {
+            match action {
+                Action::Open { connection, host } => self.open(connection, host),
+                Action::Send { connection, request } => {
+                    self.timelines[request as usize].connection = Some(connection);
+                    let c = &mut self.connections[connection as usize];
+                    c.requests += 1;
+                    let id = MessageId(request);
+                    c.client.write(Message { id, len: self.settings.request_bytes, priority: 0 });
+                    // A failure shows at the next timer.
+                    let _ = self.flush_client(connection);
+                }
+            }
+        }
+        if let Some(at) = self.browser.next_timeout()
+            && at < self.browser_armed
+        {
+            self.browser_armed = at;
+            self.events.push(at, Event::Browser);
+        }
+    }
+
+    fn open(&mut self, connection: u32, host: u32) {
+        debug_assert_eq!(connection as usize, self.connections.len());
+        self.connections.push(Connection {
+            host,
+            client: Endpoint::client(&self.settings.tcp),
+            server: Endpoint::server(&self.settings.tcp),
+            opened: self.now,
+            ready: None,
+            requests: 0,
+            client_armed: SimTime::MAX,
+            server_armed: SimTime::MAX,
+            http: ServerConnection::new(self.settings.model),
+            handshake_started: false,
+            flight: Reassembly::default(),
+        });
+        let links = &mut self.servers[host as usize];
+        if links.name_resolved || self.settings.dns == SimDuration::ZERO {
+            self.connect(connection);
+        } else {
+            let at = self.now + self.settings.dns;
+            self.events.push(at, Event::NameResolved { connection });
+        }
+    }
+
+    fn name_resolved(&mut self, connection: u32) {
+        let host = self.connections[connection as usize].host;
+        self.servers[host as usize].name_resolved = true;
+        self.connect(connection);
+    }
+
+    fn connect(&mut self, connection: u32) {
+        self.connections[connection as usize].client.connect(self.now);
+        let _ = self.flush_client(connection);
+    }
+
+    /// Sends flight `index` of the TLS handshake, or opens the connection for requests after the
+    /// last.
+    fn advance_handshake(&mut self, connection: u32, index: usize) {
+        let flight = self.settings.handshake.flight(&self.settings.flight_sizes, index);
+        let c = &mut self.connections[connection as usize];
+        let Some(flight) = flight else {
+            self.ready(connection);
+            return;
+        };
+        c.flight = Reassembly::default();
+        let id = MessageId(TLS_MESSAGES + index as u32);
+        let message = Message { id, len: flight.bytes, priority: 0 };
+        if flight.from_client {
+            c.client.write(message);
+            if flight.opens_requests {
+                self.ready(connection);
+            }
+        } else {
+            c.server.write(message);
+        }
+    }
+
+    /// Bytes of a TLS flight arrived.
+    fn on_flight(&mut self, connection: u32, delivery: loadpath_transport::Delivery) {
+        let index = (delivery.id.0 - TLS_MESSAGES) as usize;
+        let s = &self.settings;
+        let Some(flight) = s.handshake.flight(&s.flight_sizes, index) else { return };
+        let c = &mut self.connections[connection as usize];
+        if c.flight.add(&delivery) < flight.bytes {
+            return;
+        }
+        if flight.opens_requests && !flight.from_client {
+            self.ready(connection);
+        }
+        if s_has_flight(&self.settings, index + 1) {
+            self.advance_handshake(connection, index + 1);
+        }
+    }
+
+    fn ready(&mut self, connection: u32) {
+        let c = &mut self.connections[connection as usize];
+        if c.ready.is_none() {
+            c.ready = Some(self.now);
+            self.client.on_ready(connection);
+            self.follow_browser();
+        }
+    }
+
+    fn at_server(&mut self, host: u32) -> Result<(), String> {
+        let link = &mut self.servers[host as usize].from_switch;
+        let Some((at, Packet { connection, segment })) = link.poll(self.now) else {
+            return Ok(());
+        };
+        if let Some(next) = link.next_event() {
+            self.events.push(next, Event::ToServer { host });
+        }
+        self.tracer.packet(at, PacketEvent::Delivered, Direction::Up, connection, &segment);
+        self.connections[connection as usize].server.on_segment(at, &segment);
+        if segment.len > 0 {
+            self.read_requests(connection);
+        }
+        self.flush_server(connection)
+    }
+
+    fn read_requests(&mut self, connection: u32) {
+        while let Some(delivery) = self.connections[connection as usize].server.read() {
+            let resource = delivery.id.0;
+            if resource >= TLS_MESSAGES {
+                self.on_flight(connection, delivery);
+                continue;
+            }
+            let t = &mut self.timelines[resource as usize];
+            if t.request.add(&delivery) == self.settings.request_bytes {
+                t.request_arrived = Some(self.now);
+                let start = self.connections[connection as usize].http.on_request(resource);
+                if let Some(resource) = start {
+                    self.start_processing(connection, resource);
+                }
+            }
+        }
+    }
+
+    fn start_processing(&mut self, connection: u32, resource: u32) {
+        self.timelines[resource as usize].processing_started = Some(self.now);
+        let delay = if self.settings.server_delays {
+            let r = &self.page.resources[resource as usize];
+            r.server_delay.unwrap_or_else(|| {
+                let mut stream = self.streams.stream("server.delay", r.key);
+                self.page.drawn_delay(r, stream.unit())
+            })
+        } else {
+            SimDuration::ZERO
+        };
+        self.events.push(self.now + delay, Event::Processed { connection, resource });
+    }
+
+    fn processed(&mut self, connection: u32, resource: u32) {
+        self.timelines[resource as usize].processed = Some(self.now);
+        let priorities = self.settings.priorities;
+        let c = &mut self.connections[connection as usize];
+        c.http.on_processed(resource);
+        while let Some(resource) = c.http.poll_response() {
+            let len = self.timelines[resource as usize].response_bytes;
+            let priority = priorities.of(&self.page.resources[resource as usize]);
+            c.server.write(Message { id: MessageId(resource), len, priority });
+            if self.settings.protocol.closes_after_response {
+                c.server.close();
+            }
+        }
+        if let Some(next) = c.http.next_to_start() {
+            self.start_processing(connection, next);
+        }
+        let _ = self.flush_server(connection);
+    }
+
+    fn client_timer(&mut self, connection: u32) -> Result<(), String> {
+        let c = &mut self.connections[connection as usize];
+        if c.client_armed != self.now {
+            return Ok(());
+        }
+        c.client_armed = SimTime::MAX;
+        c.client.on_timeout(self.now);
+        self.flush_client(connection)
+    }
+
+    fn server_timer(&mut self, connection: u32) -> Result<(), String> {
+        let c = &mut self.connections[connection as usize];
+        if c.server_armed != self.now {
+            return Ok(());
+        }
+        c.server_armed = SimTime::MAX;
+        c.server.on_timeout(self.now);
+        self.flush_server(connection)
+    }
+
+    /// Sends what the client's endpoint has to send and sets its timer.
+    fn flush_client(&mut self, connection: u32) -> Result<(), String> {
+        let now = self.now;
+        let c = &mut self.connections[connection as usize];
+        let links = &mut self.servers[c.host as usize];
+        while let Some((_path, segment)) = c.client.poll_transmit(now) {
+            self.packets += 1;
+            if segment.len > 0 && segment.offset == 0 && segment.message.0 < TLS_MESSAGES {
+                self.timelines[segment.message.0 as usize].request_sent.get_or_insert(now);
+            }
+            self.tracer.packet(now, PacketEvent::Sent, Direction::Up, connection, &segment);
+            let up = &mut self.up;
+            self.tracer.queue(now, UP, || up.occupancy(now));
+            match up.admit(now, segment.wire_bytes) {
+                None => {
+                    self.tracer.packet(
+                        now,
+                        PacketEvent::Dropped,
+                        Direction::Up,
+                        connection,
+                        &segment,
+                    );
+                }
+                Some(at_switch) => {
+                    let link = &mut links.from_switch;
+                    let was_empty = link.in_flight() == 0;
+                    let packet = Packet { connection, segment };
+                    link.enqueue(at_switch, segment.wire_bytes, packet);
+                    if was_empty {
+                        let next = link.next_event().expect("a packet was just enqueued");
+                        self.events.push(next, Event::ToServer { host: c.host });
+                    }
+                }
+            }
+        }
+        if let Some(at) = c.client.next_timeout()
+            && at < c.client_armed
+        {
+            c.client_armed = at;
+            self.events.push(at, Event::ClientTimer { connection });
+        }
+        match c.client.failure() {
+            None => Ok(()),
+            Some(failure) => Err(self.failed(connection, "client", failure)),
+        }
+    }
+
+    /// Sends what the server's endpoint has to send and sets its timer.
+    fn flush_server(&mut self, connection: u32) -> Result<(), String> {
+        let now = self.now;
+        let c = &mut self.connections[connection as usize];
+        let link = &mut self.servers[c.host as usize].to_switch;
+        while let Some((_path, segment)) = c.server.poll_transmit(now) {
+            self.packets += 1;
+            if segment.len > 0 && segment.offset == 0 && segment.message.0 < TLS_MESSAGES {
+                self.timelines[segment.message.0 as usize].response_sent.get_or_insert(now);
+            }
+            self.tracer.packet(now, PacketEvent::Sent, Direction::Down, connection, &segment);
+            let was_empty = link.in_flight() == 0;
+            link.enqueue(now, segment.wire_bytes, Packet { connection, segment });
+            if was_empty {
+                let next = link.next_event().expect("a packet was just enqueued");
+                self.events.push(next, Event::ToSwitch { host: c.host });
+            }
+        }
+        self.tracer.window(now, connection, &c.server);
+        if let Some(at) = c.server.next_timeout()
+            && at < c.server_armed
+        {
+            c.server_armed = at;
+            self.events.push(at, Event::ServerTimer { connection });
+        }
+        match c.server.failure() {
+            None => Ok(()),
+            Some(failure) => Err(self.failed(connection, "server", failure)),
+        }
+    }
+
+    fn failed(&self, connection: u32, side: &str, failure: loadpath_transport::Failure) -> String {
+        let host = self.connections[connection as usize].host;
+        let host = &self.page.hosts[host as usize].name;
+        format!("connection {connection} to {host} failed at the {side}: {failure:?}")
+    }
+}
+
+fn s_has_flight(s: &Settings, index: usize) -> bool {
+    s.handshake.flight(&s.flight_sizes, index).is_some()
+}
+
+fn bitrate(bps: u64) -> Bitrate {
+    Bitrate::from_bps(bps).expect("scenario rates are positive")
+}
+
+fn queue(plan: QueuePlan, stream: Stream) -> Queue {
+    match plan {
+        QueuePlan::Unlimited => Queue::Unlimited,
+        QueuePlan::DropTail(capacity) => Queue::DropTail(capacity),
+        QueuePlan::Red(config) => Queue::red(config, stream),
+    }
+}
+
+fn loss(fraction: f64, stream: Stream) -> Loss {
+    if fraction > 0.0 { Loss::Bernoulli { probability: fraction, stream } } else { Loss::None }
+}

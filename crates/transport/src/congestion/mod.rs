@@ -1,0 +1,141 @@
+//! Congestion control. A controller owns the window; the sender tells it what happened. One file a
+//! controller; adding one is a variant of [`Kind`] here and one of [`Congestion`] in the
+//! configuration.
+
+mod cubic;
+mod newreno;
+
+use loadpath_net::{SimDuration, SimTime};
+
+use crate::{Congestion, SlowStart, TcpConfig};
+use cubic::Cubic;
+use newreno::NewReno;
+
+/// No threshold yet: "unsigned int max" in Table 3.3.
+pub(crate) const NO_THRESHOLD: u64 = u64::MAX;
+
+/// What an ACK of new data says.
+pub(crate) struct AckSample {
+    pub now: SimTime,
+    /// Bytes newly acknowledged.
+    pub acked: u64,
+    /// Smoothed round-trip time.
+    pub srtt: SimDuration,
+}
+
+/// How a loss was found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LossSignal {
+    /// By duplicate ACKs or reports: the window shrinks.
+    Recovery,
+    /// By the retransmission timer: the window starts from one segment.
+    Timeout,
+}
+
+/// A congestion window and the rule by which it grows and shrinks.
+#[derive(Clone, Debug)]
+pub(crate) struct Controller {
+    mss: u64,
+    cwnd: u64,
+    ssthresh: u64,
+    slow_start: SlowStart,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    NewReno(NewReno),
+    Cubic(Cubic),
+}
+
+impl Controller {
+    pub fn new(config: &TcpConfig) -> Self {
+        let mss = u64::from(config.mss);
+        Controller {
+            mss,
+            cwnd: mss * u64::from(config.initial_window_segments),
+            ssthresh: NO_THRESHOLD,
+            slow_start: config.slow_start,
+            kind: match config.congestion {
+                Congestion::NewReno => Kind::NewReno(NewReno::new(config)),
+                Congestion::Cubic => Kind::Cubic(Cubic::new(config)),
+            },
+        }
+    }
+
+    /// Congestion window, bytes.
+    #[inline]
+    pub fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    /// Slow-start threshold, bytes; [`NO_THRESHOLD`] before the first loss.
+    pub fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Growth on an ACK of new data outside recovery.
+    #[inline]
+    pub fn on_ack(&mut self, sample: &AckSample) {
+        let mut acked = sample.acked;
+        if self.in_slow_start() {
+            match self.slow_start {
+                SlowStart::PerAck => {
+                    self.cwnd += self.mss;
+                    return;
+                }
+                SlowStart::BytesAcked => {
+                    let step = acked.min(self.ssthresh - self.cwnd);
+                    self.cwnd += step;
+                    acked -= step;
+                    if acked == 0 {
+                        return;
+                    }
+                }
+            }
+        }
+        self.cwnd = match &mut self.kind {
+            Kind::NewReno(c) => c.avoidance(self.cwnd, acked),
+            Kind::Cubic(c) => c.avoidance(self.cwnd, acked, sample),
+        };
+    }
+
+    /// A loss. `in_use` is the window that the threshold is a share of: FlightSize or cwnd. The floor
+    /// of two segments is that of RFC 5681, equation (4).
+    pub fn on_loss(&mut self, signal: LossSignal, in_use: u64) {
+        let share = match &mut self.kind {
+            Kind::NewReno(_) => in_use / 2,
+            Kind::Cubic(c) => c.on_loss(signal, self.cwnd, in_use),
+        };
+        self.ssthresh = share.max(2 * self.mss);
+        if signal == LossSignal::Timeout {
+            self.restart();
+        }
+    }
+
+    /// The loss window of RFC 5681: one segment.
+    pub fn restart(&mut self) {
+        self.cwnd = self.mss;
+    }
+
+    /// The sender was idle for `idle` and sends again.
+    pub fn on_idle(&mut self, idle: SimDuration) {
+        if let Kind::Cubic(c) = &mut self.kind {
+            c.on_idle(idle);
+        }
+    }
+
+    /// Sets the window, at least one segment: entry to and exit from recovery, inflation, validation.
+    pub fn set_cwnd(&mut self, cwnd: u64) {
+        self.cwnd = cwnd.max(self.mss);
+    }
+
+    /// Sets the threshold: validation.
+    pub fn set_ssthresh(&mut self, ssthresh: u64) {
+        self.ssthresh = ssthresh;
+    }
+}

@@ -1,0 +1,401 @@
+//! The endpoint: connection states, timers, and the order in which segments leave.
+
+use loadpath_net::{SimDuration, SimTime};
+
+use crate::congestion::NO_THRESHOLD;
+use crate::receiver::{AckDue, Receiver};
+use crate::sender::Sender;
+use crate::sent::Sent;
+use crate::{Delivery, Flags, Message, MessageId, PathId, Report, Segment, TcpConfig};
+
+/// Why a connection ended before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The SYN or its answer was retransmitted as often as allowed.
+    ConnectTimeout,
+    /// The same data were retransmitted as often as allowed.
+    DataTimeout,
+    /// The other side sent RST.
+    Reset,
+}
+
+/// Counters of one endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Segments that left, of any kind.
+    pub segments_sent: u64,
+    /// Segments that arrived, of any kind.
+    pub segments_received: u64,
+    /// Segments with payload that left for the first time.
+    pub data_segments: u64,
+    /// Payload bytes that left for the first time.
+    pub data_bytes: u64,
+    /// Segments with payload or FIN that left again.
+    pub retransmissions: u64,
+    /// Payload bytes that left again.
+    pub retransmitted_bytes: u64,
+    /// SYNs, or answers to one, that left again.
+    pub syn_retransmissions: u64,
+    /// Retransmission timeouts of data.
+    pub timeouts: u64,
+    /// Timeouts of a segment after which fewer than `dup_ack_threshold` were sent, so that no
+    /// duplicate ACKs could reveal its loss.
+    pub tail_losses: u64,
+    /// Fast recoveries.
+    pub recoveries: u64,
+    /// Duplicate ACKs that arrived.
+    pub dup_acks: u64,
+    /// Window probes sent.
+    pub window_probes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// A client that has not been told to connect, or a connection that failed.
+    Closed,
+    /// A server before the SYN.
+    Listen,
+    /// The SYN is out.
+    SynSent,
+    /// The answer to the SYN is out.
+    SynReceived,
+    /// Both sides may send.
+    Established,
+}
+
+/// One end of a TCP connection.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    config: TcpConfig,
+    state: State,
+    failure: Option<Failure>,
+    /// A SYN or its answer is to be sent, and when the one before is given up.
+    syn_due: bool,
+    syn_deadline: Option<SimTime>,
+    syn_tries: u32,
+    sender: Sender,
+    receiver: Receiver,
+    stats: Stats,
+}
+
+impl Endpoint {
+    /// The side that will connect.
+    pub fn client(config: &TcpConfig) -> Endpoint {
+        Endpoint::new(config, State::Closed)
+    }
+
+    /// The side that waits to be connected to.
+    pub fn server(config: &TcpConfig) -> Endpoint {
+        Endpoint::new(config, State::Listen)
+    }
+
+    fn new(config: &TcpConfig, state: State) -> Endpoint {
+        Endpoint {
+            config: *config,
+            state,
+            failure: None,
+            syn_due: false,
+            syn_deadline: None,
+            syn_tries: 0,
+            sender: Sender::new(config),
+            receiver: Receiver::new(config),
+            stats: Stats::default(),
+        }
+    }
+
+    /// Starts the handshake.
+    pub fn connect(&mut self, _now: SimTime) {
+        if self.state == State::Closed && self.failure.is_none() {
+            self.state = State::SynSent;
+            self.syn_due = true;
+        }
+    }
+
+    /// Puts a message into the send buffer. It may be written before the handshake ends; after
+    /// [`close`](Self::close) or a failure it is ignored. A message without bytes is ignored too.
+    pub fn write(&mut self, message: Message) {
+        self.sender.write(message);
+    }
+
+    /// FIN after what was written.
+    pub fn close(&mut self) {
+        self.sender.close();
+    }
+
+    /// The next bytes for the application. Read before asking for segments: the window on offer counts
+    /// what is not read.
+    #[inline]
+    pub fn read(&mut self) -> Option<Delivery> {
+        self.receiver.read()
+    }
+
+    /// A segment arrived.
+    pub fn on_segment(&mut self, now: SimTime, segment: &Segment) {
+        self.stats.segments_received += 1;
+        if segment.flags.has(Flags::RST) {
+            if self.state != State::Listen {
+                self.fail(Failure::Reset);
+            }
+            return;
+        }
+        let syn = segment.flags.has(Flags::SYN);
+        match self.state {
+            State::Closed => return,
+            State::Listen => {
+                if syn && !segment.flags.has(Flags::ACK) {
+                    self.receiver.on_syn(segment);
+                    self.sender.set_peer_window(segment);
+                    self.state = State::SynReceived;
+                    self.syn_due = true;
+                }
+                return;
+            }
+            State::SynSent => {
+                if syn && segment.flags.has(Flags::ACK) && segment.ack == 1 {
+                    self.receiver.on_syn(segment);
+                    self.sender.set_peer_window(segment);
+                    self.establish(now, segment);
+                    self.receiver.owe(AckDue::Duplicate);
+                }
+                return;
+            }
+            State::SynReceived => {
+                if syn {
+                    // The answer was lost, or the SYN came twice.
+                    self.syn_due = true;
+                    return;
+                }
+                // The third segment of the handshake or, if data overtook it, any later one.
+                if !segment.flags.has(Flags::ACK) || segment.ack == 0 {
+                    return;
+                }
+                self.establish(now, segment);
+            }
+            State::Established => {
+                if syn {
+                    // The third segment of the handshake was lost.
+                    self.receiver.owe(AckDue::Duplicate);
+                    return;
+                }
+            }
+        }
+        self.receiver.on_timestamp(segment);
+        if segment.flags.has(Flags::ACK) {
+            self.sender.on_ack(now, segment, &mut self.stats);
+        }
+        if segment.span() > 0 {
+            self.receiver.on_data(now, segment);
+        }
+    }
+
+    fn establish(&mut self, now: SimTime, segment: &Segment) {
+        self.state = State::Established;
+        self.syn_due = false;
+        self.syn_deadline = None;
+        if segment.echo <= now {
+            self.sender.sample_rtt(now.since(segment.echo));
+        }
+    }
+
+    /// The time of [`next_timeout`](Self::next_timeout) has come. Early calls do nothing.
+    pub fn on_timeout(&mut self, now: SimTime) {
+        if self.syn_deadline.is_some_and(|at| at <= now) {
+            self.syn_deadline = None;
+            if self.syn_tries > self.config.max_syn_retries {
+                self.fail(Failure::ConnectTimeout);
+            } else {
+                self.syn_due = true;
+            }
+        }
+        if self.receiver.ack_deadline().is_some_and(|at| at <= now) {
+            self.receiver.on_ack_deadline();
+        }
+        if let Some(failure) = self.sender.on_timeout(now, &mut self.stats) {
+            self.fail(failure);
+        }
+    }
+
+    /// When to call [`on_timeout`](Self::on_timeout).
+    #[inline]
+    pub fn next_timeout(&self) -> Option<SimTime> {
+        // A plain minimum over MAX for "none" has no branches.
+        let at = |deadline: Option<SimTime>| deadline.unwrap_or(SimTime::MAX);
+        let first = at(self.syn_deadline)
+            .min(at(self.receiver.ack_deadline()))
+            .min(at(self.sender.next_timeout()));
+        (first < SimTime::MAX).then_some(first)
+    }
+
+    /// The next segment to send now, with its path. Duplicate ACKs come first, because they count only
+    /// if they come alone; other ACKs ride on data if there are any to send.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: SimTime) -> Option<(PathId, Segment)> {
+        let segment = match self.state {
+            State::Established => self.poll_established(now)?,
+            State::SynSent | State::SynReceived => self.poll_syn(now)?,
+            State::Closed | State::Listen => return None,
+        };
+        self.stats.segments_sent += 1;
+        Some((PathId(0), segment))
+    }
+
+    fn poll_established(&mut self, now: SimTime) -> Option<Segment> {
+        if self.receiver.ack_due() == AckDue::Duplicate {
+            return Some(self.bare_ack(now));
+        }
+        if let Some((sent, again)) = self.sender.poll(now, &mut self.stats) {
+            return Some(self.data_segment(now, &sent, again));
+        }
+        (self.receiver.ack_due() == AckDue::Yes).then(|| self.bare_ack(now))
+    }
+
+    fn poll_syn(&mut self, now: SimTime) -> Option<Segment> {
+        if !self.syn_due {
+            return None;
+        }
+        self.syn_due = false;
+        self.stats.syn_retransmissions += u64::from(self.syn_tries > 0);
+        let shift = self.syn_tries.min(32);
+        self.syn_deadline =
+            Some(now + (self.config.syn_timeout * (1 << shift)).min(self.max_rto()));
+        self.syn_tries += 1;
+        let mut segment = self.header(now);
+        segment.flags = Flags::SYN;
+        segment.seq = 0;
+        segment.retransmission = self.syn_tries > 1;
+        segment.window = self.receiver.offer_unscaled_window();
+        if self.state == State::SynReceived {
+            segment.flags = Flags::SYN.with(Flags::ACK);
+            self.receiver.on_ack_sent();
+        }
+        Some(segment)
+    }
+
+    fn max_rto(&self) -> SimDuration {
+        self.config.max_rto.max(self.config.syn_timeout)
+    }
+
+    fn bare_ack(&mut self, now: SimTime) -> Segment {
+        let mut segment = self.header(now);
+        segment.window = self.receiver.offer_window();
+        segment.report = self.receiver.report();
+        segment.wire_bytes += segment.report.wire_bytes();
+        self.receiver.on_ack_sent();
+        segment
+    }
+
+    #[inline]
+    fn data_segment(&mut self, now: SimTime, sent: &Sent, again: bool) -> Segment {
+        let report = self.receiver.report();
+        let segment = Segment {
+            flags: sent.flags.with(Flags::ACK),
+            seq: sent.seq,
+            len: sent.len,
+            message: sent.message,
+            offset: sent.offset,
+            window: self.receiver.offer_window(),
+            report,
+            retransmission: again,
+            wire_bytes: sent.len
+                + self.config.header_bytes
+                + self.config.link_header_bytes
+                + report.wire_bytes(),
+            ..self.header(now)
+        };
+        self.receiver.on_ack_sent();
+        segment
+    }
+
+    #[inline]
+    fn header(&self, now: SimTime) -> Segment {
+        Segment {
+            flags: Flags::ACK,
+            seq: self.sender.next_seq(),
+            ack: self.receiver.next(),
+            len: 0,
+            window: 0,
+            message: MessageId(0),
+            offset: 0,
+            timestamp: now,
+            echo: self.receiver.echo(),
+            report: Report::None,
+            retransmission: false,
+            wire_bytes: self.config.header_bytes + self.config.link_header_bytes,
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.failure = Some(failure);
+        self.state = State::Closed;
+        self.syn_due = false;
+        self.syn_deadline = None;
+        self.sender.abandon();
+        self.receiver.on_ack_sent();
+    }
+
+    /// The handshake is done.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Both sides sent FIN, and ours is acknowledged.
+    pub fn is_closed(&self) -> bool {
+        self.sender.fin_acknowledged() && self.receiver.fin_received()
+    }
+
+    /// The other side sent FIN, and all before it has arrived.
+    pub fn peer_closed(&self) -> bool {
+        self.receiver.fin_received()
+    }
+
+    /// Why the connection ended before its time.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// Bytes written and not yet sent.
+    pub fn unsent_bytes(&self) -> u64 {
+        self.sender.unsent_bytes()
+    }
+
+    /// Bytes taken to be in the network: RFC 6675's pipe where there are reports, FlightSize without
+    /// what is taken for lost elsewhere.
+    pub fn in_flight_bytes(&self) -> u64 {
+        self.sender.pipe()
+    }
+
+    /// Bytes sent and not acknowledged (FlightSize, RFC 5681).
+    pub fn outstanding_bytes(&self) -> u64 {
+        self.sender.outstanding()
+    }
+
+    /// Congestion window, bytes.
+    pub fn cwnd_bytes(&self) -> u64 {
+        self.sender.controller().cwnd()
+    }
+
+    /// Slow-start threshold, bytes; `None` before the first loss.
+    pub fn ssthresh_bytes(&self) -> Option<u64> {
+        Some(self.sender.controller().ssthresh()).filter(|&t| t != NO_THRESHOLD)
+    }
+
+    /// Smoothed round-trip time; `None` before the first sample.
+    pub fn srtt(&self) -> Option<SimDuration> {
+        self.sender.rtt().srtt()
+    }
+
+    /// Retransmission timeout in force, with its back-off.
+    pub fn rto(&self) -> SimDuration {
+        self.sender.rtt().rto()
+    }
+
+    /// `slow_start`, `avoidance`, `recovery` (fast) or `loss` (after a timeout).
+    pub fn state_name(&self) -> &'static str {
+        self.sender.state_name()
+    }
+
+    /// Counters so far.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}

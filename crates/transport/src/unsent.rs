@@ -1,0 +1,118 @@
+//! What is written and not yet sent. Priorities reorder only this; what was sent once stays as it
+//! was sent.
+
+use std::collections::VecDeque;
+
+use crate::{Message, MessageId, SendOrder};
+
+/// Messages in the order in which they leave.
+#[derive(Clone, Debug)]
+pub(crate) struct UnsentPool {
+    messages: VecDeque<Unsent>,
+    bytes: u64,
+    order: SendOrder,
+}
+
+#[derive(Clone, Debug)]
+struct Unsent {
+    id: MessageId,
+    priority: u32,
+    len: u64,
+    /// Bytes of it that were sent.
+    sent: u64,
+}
+
+/// Bytes on their way into a segment.
+pub(crate) struct Chunk {
+    pub message: MessageId,
+    pub offset: u64,
+    pub len: u32,
+    /// They end their message.
+    pub end: bool,
+}
+
+impl UnsentPool {
+    pub fn new(order: SendOrder) -> Self {
+        UnsentPool { messages: VecDeque::new(), bytes: 0, order }
+    }
+
+    /// Places a message by the send order; among equals, as written.
+    pub fn write(&mut self, message: Message) {
+        if message.len == 0 {
+            return;
+        }
+        self.bytes += message.len;
+        let mut place = self.messages.len();
+        if self.order != SendOrder::Fifo {
+            let in_progress = self.order == SendOrder::Priority
+                && self.messages.front().is_some_and(|first| first.sent > 0);
+            while place > usize::from(in_progress)
+                && self.messages[place - 1].priority > message.priority
+            {
+                place -= 1;
+            }
+        }
+        let Message { id, len, priority } = message;
+        self.messages.insert(place, Unsent { id, priority, len, sent: 0 });
+    }
+
+    /// All bytes in the pool.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Length of the next segment if it may have up to `max` bytes; 0 if there is none.
+    #[inline]
+    pub fn next_len(&self, max: u32) -> u32 {
+        self.messages.front().map_or(0, |m| (m.len - m.sent).min(u64::from(max)) as u32)
+    }
+
+    /// Takes up to `max` bytes of one message.
+    #[inline]
+    pub fn take(&mut self, max: u32) -> Option<Chunk> {
+        let len = self.next_len(max);
+        let first = self.messages.front_mut()?;
+        let chunk = Chunk {
+            message: first.id,
+            offset: first.sent,
+            len,
+            end: first.sent + u64::from(len) == first.len,
+        };
+        first.sent += u64::from(len);
+        self.bytes -= u64::from(len);
+        if chunk.end {
+            self.messages.pop_front();
+        }
+        Some(chunk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order_of(order: SendOrder) -> Vec<u32> {
+        let mut pool = UnsentPool::new(order);
+        let write = |pool: &mut UnsentPool, id, priority| {
+            pool.write(Message { id: MessageId(id), len: 2, priority });
+        };
+        write(&mut pool, 1, 5);
+        write(&mut pool, 2, 7);
+        let mut seen = vec![pool.take(1).unwrap().message.0];
+        write(&mut pool, 3, 5);
+        write(&mut pool, 4, 1);
+        while let Some(chunk) = pool.take(1) {
+            seen.push(chunk.message.0);
+        }
+        assert_eq!(pool.bytes(), 0);
+        seen
+    }
+
+    #[test]
+    fn each_order_sends_the_messages_as_it_says() {
+        assert_eq!(order_of(SendOrder::Fifo), [1, 1, 2, 2, 3, 3, 4, 4]);
+        assert_eq!(order_of(SendOrder::Priority), [1, 1, 4, 4, 3, 3, 2, 2]);
+        assert_eq!(order_of(SendOrder::PriorityPreemptive), [1, 4, 4, 1, 3, 3, 2, 2]);
+    }
+}
