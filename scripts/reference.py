@@ -1,4 +1,4 @@
-"""Writes the reference of scenario keys, networks and verbs from the program itself.
+"""Writes the reference of keys, networks and verbs, and the README's picture, from the program.
 
 usage: scripts/reference.py FOLDER
 """
@@ -10,8 +10,11 @@ from pathlib import Path
 from typer.main import get_command
 
 from loadpath._core import scenario_keys
+from loadpath.analysis.waterfall import waterfall_svg
 from loadpath.cli.app import app
+from loadpath.loading import load_traced
 from loadpath.networks import NETWORKS
+from loadpath.parameters import Parameters, describe
 
 NOTE = "<!-- Written by `make docs` from the program; a test compares. -->\n"
 
@@ -98,6 +101,11 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, reference in REFERENCES.items():
         (folder / name).write_text(reference())
+    # The picture of the README, by the command that the README gives.
+    parameters = Parameters(profile="linux", connectivity="cable", http="h2")
+    outcome, scenario = load_traced("example:shape-reddit", parameters, run=0)
+    picture = waterfall_svg(outcome, subtitle=describe(scenario))
+    (folder.parent / "images" / "waterfall.svg").write_text(picture)
 
 
 if __name__ == "__main__":

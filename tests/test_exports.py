@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 
 from loadpath.cli.export import Format
+from loadpath.loading import export as write_export
+from loadpath.loading import load_traced
 from loadpath.reports import FORMATS, CapturePoint, ExportContext
 from scripted import GRAPH, scripted_outcome
 
@@ -21,6 +24,48 @@ SCENARIO = {
 }
 CONTEXT = ExportContext(SCENARIO, GRAPH)
 DATA = Path(__file__).parent / "data"
+
+
+FIELDS = (
+    "frame.interface_id",
+    "frame.time_epoch",
+    "ip.src",
+    "tcp.stream",
+    "tcp.srcport",
+    "tcp.flags.str",
+    "tcp.seq_raw",
+    "tcp.ack_raw",
+    "tcp.len",
+    "tcp.window_size",
+    "tcp.options.mss_val",
+    "tcp.options.wscale.shift",
+    "tcp.options.sack_perm",
+    "tcp.options.sack_le",
+    "tcp.options.sack_re",
+    "tcp.options.timestamp.tsval",
+    "tcp.options.timestamp.tsecr",
+    "tcp.analysis.retransmission",
+    "tcp.analysis.fast_retransmission",
+    "tcp.analysis.lost_segment",
+    "tcp.analysis.duplicate_ack",
+    "tcp.analysis.out_of_order",
+    "tcp.checksum.status",
+    "ip.checksum.status",
+    "_ws.malformed",
+    "_ws.expert.message",
+)
+
+
+def read_capture(file: Path) -> list[dict[str, str]]:
+    """What tshark says of each packet."""
+    if shutil.which("tshark") is None:
+        pytest.skip("tshark is not installed (apt-get install tshark)")
+    options = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
+    fields = [part for field in FIELDS for part in ("-e", field)]
+    command = ["tshark", "-r", str(file), *options, "-T", "fields", "-E", "separator=|"]
+    output = subprocess.run([*command, *fields], capture_output=True, text=True, check=True)
+    rows = [line.split("|") for line in output.stdout.splitlines()]
+    return [dict(zip(FIELDS, row, strict=True)) for row in rows]
 
 
 def export(name: str, context: ExportContext = CONTEXT) -> bytes:
@@ -173,46 +218,10 @@ class TestQlog:
 
 
 class TestPcapng:
-    FIELDS = (
-        "frame.interface_id",
-        "frame.time_epoch",
-        "ip.src",
-        "tcp.stream",
-        "tcp.srcport",
-        "tcp.flags.str",
-        "tcp.seq_raw",
-        "tcp.ack_raw",
-        "tcp.len",
-        "tcp.window_size",
-        "tcp.options.mss_val",
-        "tcp.options.wscale.shift",
-        "tcp.options.sack_perm",
-        "tcp.options.sack_le",
-        "tcp.options.sack_re",
-        "tcp.options.timestamp.tsval",
-        "tcp.options.timestamp.tsecr",
-        "tcp.analysis.retransmission",
-        "tcp.analysis.fast_retransmission",
-        "tcp.analysis.lost_segment",
-        "tcp.analysis.duplicate_ack",
-        "tcp.analysis.out_of_order",
-        "tcp.checksum.status",
-        "ip.checksum.status",
-        "_ws.malformed",
-        "_ws.expert.message",
-    )
-
     def read(self, tmp_path: Path, capture: CapturePoint) -> list[dict[str, str]]:
-        if shutil.which("tshark") is None:
-            pytest.skip("tshark is not installed (apt-get install tshark)")
         file = tmp_path / "load.pcapng"
         file.write_bytes(export("pcapng", ExportContext(SCENARIO, GRAPH, capture)))
-        options = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
-        fields = [part for field in self.FIELDS for part in ("-e", field)]
-        command = ["tshark", "-r", str(file), *options, "-T", "fields", "-E", "separator=|"]
-        output = subprocess.run([*command, *fields], capture_output=True, text=True, check=True)
-        rows = [line.split("|") for line in output.stdout.splitlines()]
-        return [dict(zip(self.FIELDS, row, strict=True)) for row in rows]
+        return read_capture(file)
 
     @pytest.mark.parametrize("capture", CapturePoint)
     def test_no_packet_is_malformed_and_all_checksums_hold(
@@ -258,7 +267,8 @@ class TestPcapng:
         assert [
             row["tcp.seq_raw"]
             for row in rows
-            if row["tcp.analysis.retransmission"] or row["tcp.analysis.out_of_order"]
+            if row["ip.src"] != "198.19.0.1"
+            and (row["tcp.analysis.retransmission"] or row["tcp.analysis.out_of_order"]
         ] == ["1449"]
         reported = [row["tcp.options.sack_le"] for row in rows if row["tcp.options.sack_le"]]
         assert reported == ["2897", "2897"]
@@ -270,3 +280,77 @@ class TestPcapng:
         assert b"\x09\x00\x01\x00\x09" in data[length : length + 80], "if_tsresol is 9"
         last = self.read(tmp_path, CapturePoint.CLIENT)[-1]
         assert last["frame.time_epoch"] == "0.175000000"
+
+
+@pytest.mark.parametrize("http", ["h1.0", "h1", "h1-pipelined", "h2", "quic"])
+class TestSimulatedLoads:
+    """The same for loads that the engine made, with losses."""
+
+    PAGE = "example:shape-reddit"
+
+    def load(self, http: str, name: str, capture: CapturePoint = CapturePoint.CLIENT) -> bytes:
+        self.outcome, scenario = load_traced(
+            self.PAGE, {"http": http, "profile": "linux", "connectivity": "cable"}, run=0
+        )
+        assert self.outcome.totals.retransmissions > 0
+        return write_export(self.outcome, name, scenario=scenario, page=self.PAGE, capture=capture)
+
+    def test_phases_fill_the_time_from_start_to_end(self, http: str) -> None:
+        self.load(http, "har")
+        for resource in self.outcome.resources:
+            assert resource.phases is not None and resource.end_ms is not None
+            phases = msgspec.structs.astuple(resource.phases)
+            assert min(phases) >= 0
+            assert sum(phases) == pytest.approx(resource.end_ms - resource.start_ms, abs=1e-6)
+
+    def test_har_is_valid(self, http: str) -> None:
+        log = json.loads(self.load(http, "har"))
+        jsonschema.validate(log, json.loads((DATA / "har-1.2.schema.json").read_text()))
+        initiators = {entry["_initiator"]["type"] for entry in log["log"]["entries"]}
+        assert initiators == {"other", "parser"}
+
+    def test_chrome_trace_has_only_whole_slices(self, http: str) -> None:
+        trace = json.loads(self.load(http, "chrome-trace"))
+        slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        assert min(event["dur"] for event in slices) >= 0
+        names = {event["name"] for event in slices}
+        assert {"connect", "ParseHTML", "EvaluateScript", "ParseAuthorStyleSheet"} <= names
+
+    def test_qlog_acknowledges_only_what_was_sent(self, http: str) -> None:
+        losses = 0
+        for trace in json.loads(self.load(http, "qlog"))["traces"]:
+            sent = -1
+            for event in trace["events"]:
+                data = event["data"]
+                if event["name"] == "quic:packet_sent":
+                    sent += 1
+                    assert data["header"]["packet_number"] == sent
+                losses += event["name"] == "quic:packet_lost"
+                for frame in data.get("frames", ()):
+                    for acked in frame.get("acked_ranges", ()):
+                        assert acked[-1] <= sent
+        assert self.outcome.trace is not None
+        packets = self.outcome.trace.packets
+        assert losses == sum(p.event == "sent" and p.retransmission and not p.up for p in packets)
+
+    def test_wireshark_flags_the_servers_retransmissions_exactly(
+        self, http: str, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "load.pcapng"
+        file.write_bytes(self.load(http, "pcapng", CapturePoint.SERVER))
+        rows = [row for row in read_capture(file) if int(row["tcp.len"]) > 0]
+        assert not [row for row in rows if row["_ws.malformed"]]
+        assert {row["tcp.checksum.status"] for row in rows} == {"1"}
+        # Wireshark calls a retransmission that follows within 3 ms "out of order".
+        flagged = {
+            (row["frame.time_epoch"], row["tcp.seq_raw"])
+            for row in rows
+            if row["ip.src"] != "198.19.0.1"
+            and (row["tcp.analysis.retransmission"] or row["tcp.analysis.out_of_order"])
+        }
+        assert self.outcome.trace is not None
+        assert flagged == {
+            (f"{packet.t_ms / 1000:.9f}", str(packet.seq))
+            for packet in self.outcome.trace.packets
+            if packet.event == "sent" and packet.retransmission and not packet.up and packet.len
+        }

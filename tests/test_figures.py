@@ -86,7 +86,7 @@ class TestTimeSequence:
 
     def test_without_a_choice_all_connections_are_drawn(self) -> None:
         shown = " ".join(texts(timesequence_svg(scripted_outcome())))
-        assert "0: www.example, 1 requests, 1 retransmissions" in shown
+        assert "0: www.example, 1 request, 1 retransmission, 0 timeouts" in shown
         assert "1: img.example" in shown
 
     def test_there_is_no_third_connection(self) -> None:

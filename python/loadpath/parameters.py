@@ -133,7 +133,7 @@ def describe(scenario: Scenario) -> str:
         f"RTT {network['rtt_ms']:g} ms",
         *([f"{100 * loss:g} % loss"] if loss else []),
         f"{network['queue']} queue",
-        f"{http['version']} with {http['connections_per_host']} connections a host at most",
+        f"{http['version']}, at most {http['connections_per_host']} connections a host",
         f"TLS {http['tls']}",
         f"seed {values['random']['seed']}",
     ]

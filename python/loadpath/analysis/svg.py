@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from xml.etree import ElementTree
 
-__all__ = ["AXIS_GREY", "Canvas", "Scale", "nice_step", "staircase"]
+__all__ = ["AXIS_GREY", "Canvas", "Scale", "count", "nice_step", "staircase"]
 
 AXIS_GREY = "#666666"
 _GRID_GREY = "#e4e4e4"
@@ -45,6 +45,11 @@ def staircase(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]
             steps.append((x, steps[-1][1]))
         steps.append((x, y))
     return steps
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things, in English."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _number(value: float) -> str:
@@ -112,7 +117,16 @@ class Canvas:
 
     def path(self, d: str, stroke: str, *, width: float = 1.5, tooltip: str | None = None) -> None:
         """A stroked path; many marks in one element keep figures of large loads small."""
-        self._add("path", tooltip, d=d, fill="none", stroke=stroke, stroke_width=width)
+        # Square ends keep marks visible that are shorter than a pixel.
+        self._add(
+            "path",
+            tooltip,
+            d=d,
+            fill="none",
+            stroke=stroke,
+            stroke_width=width,
+            stroke_linecap="square",
+        )
 
     def text(
         self,

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 
-from loadpath.analysis.svg import Canvas, Scale, staircase
+from loadpath.analysis.svg import Canvas, Scale, count, staircase
 from loadpath.errors import NotFoundError, hinted
 from loadpath.outcome import Outcome, PacketRecord
 
@@ -103,8 +103,9 @@ def _panel(
     canvas.text(
         _LEFT + 4,
         top + 12,
-        f"{number}: {connection.host}, {connection.requests} requests, "
-        f"{connection.retransmissions} retransmissions, {connection.timeouts} timeouts",
+        f"{number}: {connection.host}, {count(connection.requests, 'request')}, "
+        f"{count(connection.retransmissions, 'retransmission')}, "
+        f"{count(connection.timeouts, 'timeout')}",
     )
     acks = [(packet.t_ms, packet.ack) for packet in packets if packet.up and _arrived_ack(packet)]
     _window_edge(canvas, outcome, number, acks, times, numbers)

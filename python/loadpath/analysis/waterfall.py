@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from loadpath.analysis.svg import Canvas, Scale
+from loadpath.analysis.svg import Canvas, Scale, count
 from loadpath.outcome import Outcome, Resource
 
 __all__ = ["MAIN_THREAD_COLOURS", "PHASES", "waterfall_svg"]
@@ -84,9 +84,12 @@ def _headline(outcome: Outcome) -> str:
         return f"{outcome.label}; failed: {outcome.status.reason}"
     dcl = "" if outcome.dcl_ms is None else f", DOMContentLoaded {outcome.dcl_ms:.1f} ms"
     return (
-        f"{outcome.label}: load {outcome.plt_ms:.1f} ms{dcl}; {len(outcome.resources)} resources, "
-        f"{len(outcome.connections)} connections, {outcome.totals.drops} drops, "
-        f"{outcome.totals.retransmissions} retransmissions (seed {outcome.seed}, run {outcome.run})"
+        f"{outcome.label}: load {outcome.plt_ms:.1f} ms{dcl}; "
+        f"{count(len(outcome.resources), 'resource')}, "
+        f"{count(len(outcome.connections), 'connection')}, "
+        f"{count(outcome.totals.drops, 'drop')}, "
+        f"{count(outcome.totals.retransmissions, 'retransmission')} "
+        f"(seed {outcome.seed}, run {outcome.run})"
     )
 
 

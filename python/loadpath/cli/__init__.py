@@ -17,6 +17,9 @@ from loadpath.errors import LoadpathError
 
 __all__ = ["main", "run"]
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it: 128 and the number of the signal."""
+
 
 def main() -> NoReturn:
     """Run the command line and exit."""
@@ -28,6 +31,8 @@ def run(arguments: list[str]) -> int:
     try:
         status = app(args=arguments, prog_name="loadpath", standalone_mode=False)
         sys.stdout.flush()
+        if status == INTERRUPTED:
+            print("interrupted", file=sys.stderr)
         return status if isinstance(status, int) else 0
     except typer.Exit as exit_:
         return exit_.exit_code
@@ -45,7 +50,7 @@ def run(arguments: list[str]) -> int:
         return 1
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except Exception as error:
         traceback.print_exc()
         error.add_note("hint: this is a mistake in Loadpath; please report it with the lines above")
