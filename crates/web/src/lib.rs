@@ -3,4 +3,5 @@
 
 pub mod browser;
 pub mod graph;
+pub mod import;
 pub mod page;

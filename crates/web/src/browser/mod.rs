@@ -315,7 +315,7 @@ impl<'p> Browser<'p> {
                 self.enqueue(now, activity);
             }
             Step::Timer { timeout, level, .. } => {
-                self.wakes.push(later(now, self.timer_wait(timeout, level)), Wake::Timer(activity));
+                self.wakes.push(now + self.timer_wait(timeout, level), Wake::Timer(activity));
             }
             Step::Fetch(resource) => {
                 self.begin(now, activity);
@@ -421,7 +421,7 @@ impl<'p> Browser<'p> {
         }
         let Some(activity) = self.scheduler.evaluate_pending(thread) else { return };
         let duration = self.page.activities[activity as usize].duration;
-        let end = later(now, duration);
+        let end = now + duration;
         if let Some(log) = &mut self.log {
             log.push(MainThreadWork { start: now, end, activity, thread });
         }
@@ -481,16 +481,11 @@ impl<'p> Browser<'p> {
             }
             for &child in page.children(parse_chunk) {
                 if let Step::Fetch(resource) = page.activities[child as usize].step
-                    && page.resources[resource as usize].mime_class.is_preloaded()
+                    && page.resources[resource as usize].is_preloaded()
                 {
                     self.request(resource, true);
                 }
             }
         }
     }
-}
-
-/// `now + wait`, or the end of time.
-fn later(now: SimTime, wait: SimDuration) -> SimTime {
-    SimTime(now.0.saturating_add(wait.0))
 }

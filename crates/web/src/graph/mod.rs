@@ -1,10 +1,25 @@
 //! The page graph: what a page does while it loads, as plain data.
 //!
 //! Activities and their dependencies follow section 3.5 of the PCP thesis. An activity is ready when
-//! all its parents have completed; edges are stored as `children`, in recorded order. Times are
-//! milliseconds, sizes bytes. The JSON form is described by `docs/page-graph.schema.json`; `version`
-//! counts incompatible changes.
+//! all its parents have completed; edges are stored as `children`. Times are milliseconds, sizes
+//! bytes. The JSON form is described by `docs/page-graph.schema.json`; `version` counts incompatible
+//! changes.
 
+mod error;
+mod json;
+mod mime;
 mod model;
+pub(crate) mod read;
+mod server_delays;
+mod topology;
+mod validate;
 
+pub use error::GraphError;
+pub use mime::MimeClass;
 pub use model::*;
+pub use server_delays::{DelayClass, ServerDelays};
+pub use topology::{Edges, IdIndex, Topology};
+pub use validate::{
+    MAX_ACTIVITIES, MAX_DURATION_MS, MAX_EDGES, MAX_FRAMES, MAX_ID_BYTES, MAX_RECORDED_MS,
+    MAX_SIZE_BYTES,
+};

@@ -9,9 +9,8 @@ pub const FORMAT: &str = "loadpath-page-graph";
 /// Current value of `version` in the JSON form.
 pub const VERSION: u32 = 1;
 
-/// A page: activities, dependencies, frames.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A page: activities, dependencies, frames. Read with [`PageGraph::from_json`], which validates.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PageGraph {
     /// Always [`FORMAT`].
     pub format: String,
@@ -58,21 +57,20 @@ pub struct Frame {
 }
 
 /// Something that the browser does during the load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Activity {
     /// Unique in the graph. Random streams are keyed by it, so renaming it changes draws.
     pub id: String,
-    /// Ids of the activities that wait for this one, in the order in which they are started.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub children: Vec<String>,
     /// What it is.
     #[serde(flatten)]
     pub kind: ActivityKind,
+    /// Ids of the activities that wait for this one, in any order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<String>,
 }
 
 /// The kinds of activity, with their fields.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ActivityKind {
     /// A download.
@@ -90,6 +88,7 @@ pub enum ActivityKind {
 
 /// A download.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Resource {
     /// Absolute URL. Only http and https go over the network; all others complete at once.
     pub url: String,
@@ -141,6 +140,7 @@ pub enum DiscoveredBy {
 /// A stretch of an HTML document arriving: complete when the first `offset_bytes + size_bytes` bytes
 /// of its resource have arrived. The first chunk of a document starts with its request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DownloadChunk {
     /// The HTML resource.
     pub resource: String,
@@ -152,6 +152,7 @@ pub struct DownloadChunk {
 
 /// A stretch of an HTML document being parsed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ParseChunk {
     /// The frame whose document it is.
     pub frame: u32,
@@ -171,6 +172,7 @@ pub struct ParseChunk {
 /// A script, style sheet, timer or event handler running, or a piece of one: computations are cut at
 /// the requests that they issue and the computations that they start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Evaluation {
     /// The frame whose queue it joins.
     pub frame: u32,
@@ -255,6 +257,7 @@ pub enum Phase {
 
 /// Main-thread work outside the 25 rules of the thesis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MainThread {
     /// The frame whose main thread it occupies.
     pub frame: u32,

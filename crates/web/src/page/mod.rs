@@ -4,17 +4,16 @@
 //! activities in a file. Compilation keeps only what happens before the load event (section 3.7.4:
 //! the normalised graph).
 
-mod class;
 mod compile;
 mod order;
 mod url;
 
-pub use class::{MimeClass, ServerDelayClass};
-pub use compile::PageError;
 pub use order::compare_ids;
 pub use url::http_host;
 
 use loadpath_net::SimDuration;
+
+use crate::graph::{DelayClass, MimeClass};
 
 /// Stands for "no such index".
 pub(crate) const NONE: u32 = u32::MAX;
@@ -74,15 +73,23 @@ pub struct PageResource {
     /// Measured server processing delay; `None`: draw from the distribution of `delay_class`.
     pub server_delay: Option<SimDuration>,
     /// Which distribution of server delays applies.
-    pub delay_class: ServerDelayClass,
+    pub delay_class: DelayClass,
     /// Index for random streams: [`loadpath_net::key_of`] of the id.
     pub key: u64,
     /// Index of its activity in the compiled page.
     pub activity: u32,
     /// Place in the `activities` of the graph that was compiled.
-    pub graph_index: usize,
+    pub graph_index: u32,
     /// Session-cache slot: references with the same slot share one fetch.
     pub(crate) slot: u32,
+}
+
+impl PageResource {
+    /// True for what the preloader may request: "iframes, on the other hand, are not preloaded"
+    /// (section 3.7.5).
+    pub fn is_preloaded(&self) -> bool {
+        matches!(self.mime_class, MimeClass::Css | MimeClass::Javascript | MimeClass::Image)
+    }
 }
 
 /// What executing an activity means.
