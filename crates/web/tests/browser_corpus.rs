@@ -50,7 +50,10 @@ fn report(name: &str, plt: &[f64]) {
     let mut sorted = plt.to_vec();
     sorted.sort_by(f64::total_cmp);
     let mean = plt.iter().sum::<f64>() / plt.len() as f64;
-    println!("{name}: mean {mean:.3} median {:.3} p90 {:.3} max {:.3}", sorted[150], sorted[270], sorted[300]);
+    println!(
+        "{name}: mean {mean:.3} median {:.3} p90 {:.3} max {:.3}",
+        sorted[150], sorted[270], sorted[300]
+    );
 }
 
 #[test]
