@@ -3,6 +3,7 @@
 
 #![allow(dead_code)]
 
+pub mod bound;
 pub mod graph;
 
 use loadpath_net::{EventQueue, SimDuration, SimTime};
