@@ -130,10 +130,39 @@ impl PageGraph {
                 .with_subject("activity", &activity.id)
                 .with_field("children"));
         }
-        match topology.topological_order() {
-            Ok(_) => Ok(topology),
-            Err(cycle) => Err(self.cycle_error(&cycle)),
+        if let Err(cycle) = topology.topological_order() {
+            return Err(self.cycle_error(&cycle));
         }
+        self.check_chunk_parents(&topology)?;
+        Ok(topology)
+    }
+
+    /// Thesis rules 5 to 9: a chunk follows its document's request or an earlier chunk. That, and
+    /// nothing else, makes its bytes arrive.
+    fn check_chunk_parents(&self, topology: &Topology) -> Result<(), GraphError> {
+        for (index, activity) in (0..).zip(&self.activities) {
+            let ActivityKind::DownloadChunk(chunk) = &activity.kind else { continue };
+            let of_same_document = |&parent: &u32| {
+                let parent = &self.activities[parent as usize];
+                match &parent.kind {
+                    ActivityKind::Resource(_) => parent.id == chunk.resource,
+                    ActivityKind::DownloadChunk(earlier) => earlier.resource == chunk.resource,
+                    _ => false,
+                }
+            };
+            let parents = topology.parents.of(index);
+            let problem = match parents.iter().find(|parent| !of_same_document(parent)) {
+                Some(&other) => {
+                    format!("is a child of {}", clip(&self.activities[other as usize].id))
+                }
+                None if parents.is_empty() => "is nobody's child".to_string(),
+                None => continue,
+            };
+            return Err(GraphError::new(problem).with_subject("activity", &activity.id).with_hint(
+                "download chunks are children of their resource or of an earlier chunk of it",
+            ));
+        }
+        Ok(())
     }
 
     fn cycle_error(&self, cycle: &[u32]) -> GraphError {
