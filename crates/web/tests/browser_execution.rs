@@ -4,7 +4,7 @@
 mod browser_support;
 
 use browser_support::graph::*;
-use browser_support::{ByHand, compile, load};
+use browser_support::{ByHand, compile};
 use loadpath_web::browser::BrowserConfig;
 use loadpath_web::graph::{ActivityKind, Phase, Resource};
 
@@ -390,29 +390,6 @@ fn a_load_that_waits_says_for_what() {
     );
     browser.until(11.0);
     assert_eq!(browser.browser.why_incomplete(), None);
-}
-
-#[test]
-fn a_document_that_waits_for_its_own_chunk_is_named() {
-    let mut b = Builder::new();
-    b.add("early", chunk("inner", 0, 100), &[ROOT]);
-    b.add("inner", resource("text/html", 100), &["early"]);
-    let graph = b.load(&["inner"]);
-    let load = load(graph, &config());
-    assert_eq!(load.load_event, None);
-    assert_eq!(
-        load.why_incomplete.as_deref(),
-        Some("activity `early` waits for bytes of a response that is never requested")
-    );
-}
-
-#[test]
-fn a_chunk_of_a_document_that_is_never_loaded_is_an_error() {
-    let mut b = Builder::new();
-    b.add("orphan", resource("text/html", 100), &[]);
-    b.add("dchunk_0_0", chunk("orphan", 0, 100), &[ROOT]);
-    let error = loadpath_web::page::Page::compile(b.load(&["dchunk_0_0"])).unwrap_err();
-    assert_eq!((error.subject(), error.field()), ("activity dchunk_0_0", "resource"));
 }
 
 #[test]

@@ -4,26 +4,24 @@ use std::collections::BTreeMap;
 
 use loadpath_net::{SimDuration, key_of};
 
-use super::{
-    Activity, Block, FrameNode, Host, NONE, Page, PageResource, Step, compare_ids, http_host,
-};
+use super::{Activity, Block, FrameNode, Host, NONE, Page, PageResource, Step, http_host};
 use crate::graph::{
     self, ActivityKind, DelayClass, Edges, EvaluationKind, GraphError, IdIndex, MimeClass,
-    PageGraph, Phase, Topology,
+    PageGraph, Topology, compare_ids, normalise,
 };
 
 impl Page {
-    /// Compiles a graph.
+    /// Compiles a graph, normalised.
     ///
     /// # Errors
-    /// If the graph is not valid ([`PageGraph::validate`]), or a chunk that belongs to the load is
-    /// part of a document that does not.
+    /// If the graph is not valid ([`PageGraph::validate`]).
     pub fn compile(graph: &PageGraph) -> Result<Page, GraphError> {
         graph.validate(&graph.name)?;
-        let mut compiler = Compiler::new(graph);
+        let before_load = normalise(graph);
+        let mut compiler = Compiler::new(&before_load);
         compiler.add_frames();
-        compiler.add_resources();
-        compiler.add_activities()?;
+        compiler.add_resources(&IdIndex::new(graph));
+        compiler.add_activities();
         compiler.follow_chains();
         Ok(compiler.page)
     }
@@ -33,9 +31,9 @@ struct Compiler<'g> {
     graph: &'g PageGraph,
     ids: IdIndex<'g>,
     topology: Topology,
-    /// Places in the graph of what happens before the load event, in order of ids.
+    /// Places of the activities in the graph, in order of ids.
     order: Vec<u32>,
-    /// The inverse of `order`; [`NONE`] for everything else.
+    /// The inverse of `order`.
     compiled: Vec<u32>,
     /// Place of each frame id.
     frames: BTreeMap<u32, u32>,
@@ -45,19 +43,14 @@ struct Compiler<'g> {
 impl<'g> Compiler<'g> {
     fn new(graph: &'g PageGraph) -> Self {
         let ids = IdIndex::new(graph);
-        let topology = Topology::new(graph);
-        let find = |id: &str| ids.get(id).expect("validated: the activity exists");
-        // Normalisation (thesis section 3.7.4): what the root reaches without evaluations that the
-        // recording ran after the load event. Everything else, parents too, is left out.
-        let kept = topology.reachable(find(&graph.root), |i| !is_after_load(kind(graph, i)));
-        let mut order: Vec<u32> = (0..kept.len() as u32).filter(|&i| kept[i as usize]).collect();
+        let mut order: Vec<u32> = (0..graph.activities.len() as u32).collect();
         let id = |i: u32| &graph.activities[i as usize].id;
         order.sort_by(|&a, &b| compare_ids(id(a), id(b)));
-        let mut compiled = vec![NONE; kept.len()];
+        let mut compiled = vec![NONE; order.len()];
         for (new, &old) in (0..).zip(&order) {
             compiled[old as usize] = new;
         }
-        let place = |id: &str| compiled[find(id) as usize];
+        let place = |id: &str| compiled[ids.get(id).expect("validated: it exists") as usize];
         let page = Page {
             name: graph.name.clone(),
             hosts: Vec::new(),
@@ -73,16 +66,20 @@ impl<'g> Compiler<'g> {
             dom_content_loaded_event: place(&graph.dom_content_loaded_event),
             main_frame: 0,
         };
+        let topology = Topology::new(graph);
         Compiler { graph, ids, topology, order, compiled, frames: BTreeMap::new(), page }
     }
 
-    fn kind(&self, new: u32) -> &'g ActivityKind {
-        kind(self.graph, self.order[new as usize])
+    fn activity(&self, new: u32) -> &'g graph::Activity {
+        &self.graph.activities[self.order[new as usize] as usize]
     }
 
-    fn kept<'a>(&'a self, edges: &'a Edges, new: u32) -> impl Iterator<Item = u32> + 'a {
-        let all = edges.of(self.order[new as usize]).iter();
-        all.map(|&old| self.compiled[old as usize]).filter(|&i| i != NONE)
+    fn kind(&self, new: u32) -> &'g ActivityKind {
+        &self.activity(new).kind
+    }
+
+    fn renumbered<'a>(&'a self, edges: &'a Edges, new: u32) -> impl Iterator<Item = u32> + 'a {
+        edges.of(self.order[new as usize]).iter().map(|&old| self.compiled[old as usize])
     }
 
     fn add_frames(&mut self) {
@@ -111,25 +108,26 @@ impl<'g> Compiler<'g> {
 
     /// Lists hosts and resources, both in order of resource ids, so that neither the order of the
     /// file nor the names of hosts matter.
-    fn add_resources(&mut self) {
+    fn add_resources(&mut self, ids_as_given: &IdIndex<'_>) {
         let mut hosts = BTreeMap::new();
         let mut slots = BTreeMap::new();
         for new in 0..self.order.len() as u32 {
             let ActivityKind::Resource(r) = self.kind(new) else { continue };
             let Some(host_name) = http_host(&r.url) else { continue };
-            let old = self.order[new as usize];
-            let id = &self.graph.activities[old as usize].id;
-            let page = &mut self.page;
+            let id = &self.activity(new).id;
             let key = key_of(id);
+            let original = match &r.original {
+                Some(id) => &self.graph.activities[self.ids.get(id).expect("validated") as usize],
+                None => self.activity(new),
+            };
+            let ActivityKind::Resource(original) = &original.kind else {
+                unreachable!("validated: originals are resources")
+            };
+            let page = &mut self.page;
             let host = *hosts.entry(host_name).or_insert_with_key(|name| {
                 page.hosts.push(Host { name: name.clone(), key });
                 page.hosts.len() as u32 - 1
             });
-            let original = r.original.as_ref().and_then(|id| self.ids.get(id));
-            let original = match original.map(|i| kind(self.graph, i)) {
-                Some(ActivityKind::Resource(original)) => original,
-                _ => r,
-            };
             let next_slot = slots.len() as u32;
             let slot = *slots.entry((&*original.method, &*original.url)).or_insert(next_slot);
             page.resources.push(PageResource {
@@ -144,29 +142,29 @@ impl<'g> Compiler<'g> {
                 delay_class: DelayClass::of(&r.method, &r.mime_type),
                 key,
                 activity: new,
-                graph_index: old,
+                graph_index: ids_as_given.get(id).expect("normalising adds nothing"),
                 slot,
             });
         }
         self.page.slots = slots.len() as u32;
     }
 
-    fn add_activities(&mut self) -> Result<(), GraphError> {
+    fn add_activities(&mut self) {
         for new in 0..self.order.len() as u32 {
-            let step = self.step(new)?;
+            let step = self.step(new);
             let duration_ms = match self.kind(new) {
                 ActivityKind::ParseChunk(p) => p.duration_ms,
                 ActivityKind::Evaluation(e) => e.duration_ms,
                 ActivityKind::MainThread(m) => m.duration_ms,
                 ActivityKind::Resource(_) | ActivityKind::DownloadChunk(_) => 0.0,
             };
-            let id = &self.graph.activities[self.order[new as usize] as usize].id;
+            let id = &self.activity(new).id;
             let (streams, children): (Vec<u32>, Vec<u32>) =
                 self.ordered_children(new).into_iter().partition(|&child| {
                     // The first chunks of a document start with its request, not its response.
                     matches!(self.kind(child), ActivityKind::DownloadChunk(c) if c.resource == *id)
                 });
-            let parents = self.kept(&self.topology.parents, new).count() as u32;
+            let parents = self.renumbered(&self.topology.parents, new).count() as u32;
             let edges = &mut self.page.edges;
             let mut append = |list: Vec<u32>| {
                 let start = edges.len() as u32;
@@ -183,7 +181,6 @@ impl<'g> Compiler<'g> {
                 blocks: (0, 0),
             });
         }
-        Ok(())
     }
 
     /// Children in the order in which the recording began them, which decides the order of requests;
@@ -198,13 +195,13 @@ impl<'g> Compiler<'g> {
             };
             time.unwrap_or(f64::INFINITY)
         };
-        let mut children: Vec<u32> = self.kept(&self.topology.children, new).collect();
+        let mut children: Vec<u32> = self.renumbered(&self.topology.children, new).collect();
         children.sort_by(|&a, &b| began_ms(a).total_cmp(&began_ms(b)).then(a.cmp(&b)));
         children
     }
 
-    fn step(&self, new: u32) -> Result<Step, GraphError> {
-        Ok(match self.kind(new) {
+    fn step(&self, new: u32) -> Step {
+        match self.kind(new) {
             ActivityKind::Resource(r) => match self.network_resource(new) {
                 // Served by a cache in the recording, and no resource of the page had filled it: of
                 // no cost.
@@ -213,17 +210,14 @@ impl<'g> Compiler<'g> {
                 None => Step::AtOnce,
             },
             ActivityKind::DownloadChunk(chunk) => {
-                let document = self.ids.get(&chunk.resource).expect("validated: the document");
-                match self.compiled[document as usize] {
-                    NONE => return Err(self.chunk_of_nothing(new, &chunk.resource)),
-                    document => match self.step(document)? {
-                        Step::Fetch(resource) => Step::Chunk {
-                            slot: self.page.resources[resource as usize].slot,
-                            // An empty stretch, too, waits for the response to begin.
-                            need: (chunk.offset_bytes + chunk.size_bytes).max(1),
-                        },
-                        _ => Step::Chunk { slot: NONE, need: 0 },
+                let document = self.ids.get(&chunk.resource).expect("validated: it exists");
+                match self.step(self.compiled[document as usize]) {
+                    Step::Fetch(resource) => Step::Chunk {
+                        slot: self.page.resources[resource as usize].slot,
+                        // An empty stretch, too, waits for the response to begin.
+                        need: (chunk.offset_bytes + chunk.size_bytes).max(1),
                     },
+                    _ => Step::Chunk { slot: NONE, need: 0 },
                 }
             }
             ActivityKind::ParseChunk(p) => Step::Parse { frame: self.frames[&p.frame] },
@@ -242,20 +236,11 @@ impl<'g> Compiler<'g> {
                     }
                 }
             }
-        })
+        }
     }
 
     fn network_resource(&self, new: u32) -> Option<u32> {
         self.page.resources.binary_search_by_key(&new, |r| r.activity).ok().map(|r| r as u32)
-    }
-
-    fn chunk_of_nothing(&self, chunk: u32, resource: &str) -> GraphError {
-        let id = &self.graph.activities[self.order[chunk as usize] as usize].id;
-        GraphError::new(format!("{resource} is not loaded before the load event"))
-            .with_origin(&self.graph.name)
-            .with_subject("activity", id)
-            .with_field("resource")
-            .with_hint("a chunk of a document can only arrive if the document is requested")
     }
 
     /// Follows computations from parents to children: nesting levels of timers, and which downloads
@@ -265,11 +250,9 @@ impl<'g> Compiler<'g> {
         let mut chains = vec![Chain::default(); self.order.len()];
         let mut blocks = Vec::new();
         for new in order.into_iter().map(|old| self.compiled[old as usize]) {
-            if new != NONE {
-                chains[new as usize] = self.chain(new, &chains, &mut blocks);
-                if let Step::Timer { level, .. } = &mut self.page.activities[new as usize].step {
-                    *level = chains[new as usize].timers;
-                }
+            chains[new as usize] = self.chain(new, &chains, &mut blocks);
+            if let Step::Timer { level, .. } = &mut self.page.activities[new as usize].step {
+                *level = chains[new as usize].timers;
             }
         }
         blocks.sort_unstable();
@@ -288,7 +271,7 @@ impl<'g> Compiler<'g> {
     fn chain(&self, new: u32, chains: &[Chain], blocks: &mut Vec<(u32, Block)>) -> Chain {
         let mut own = Chain::default();
         let mut only_computations = true;
-        for parent in self.kept(&self.topology.parents, new) {
+        for parent in self.renumbered(&self.topology.parents, new) {
             let from = &chains[parent as usize];
             own.timers = own.timers.max(from.timers);
             match (self.kind(parent), self.kind(new)) {
@@ -330,14 +313,6 @@ impl<'g> Compiler<'g> {
         }
         own
     }
-}
-
-fn kind(graph: &PageGraph, old: u32) -> &ActivityKind {
-    &graph.activities[old as usize].kind
-}
-
-fn is_after_load(kind: &ActivityKind) -> bool {
-    matches!(kind, ActivityKind::Evaluation(e) if matches!(e.phase, Phase::End | Phase::LoadPlus))
 }
 
 /// What chains of computations hand down.

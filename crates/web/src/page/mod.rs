@@ -1,14 +1,11 @@
 //! A page graph compiled for execution: dense arrays that every load of the page shares, read-only.
 //!
-//! Indices follow the order of activity ids ([`compare_ids`]), so nothing depends on the order of
-//! activities in a file. Compilation keeps only what happens before the load event (section 3.7.4:
-//! the normalised graph).
+//! Indices follow the order of activity ids ([`compare_ids`](crate::graph::compare_ids)), so nothing depends on the order of
+//! activities in a file. Compilation keeps only what happens before the load event (section 3.7.4).
 
 mod compile;
-mod order;
 mod url;
 
-pub use order::compare_ids;
 pub use url::http_host;
 
 use loadpath_net::SimDuration;

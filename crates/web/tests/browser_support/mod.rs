@@ -27,6 +27,16 @@ pub fn load_with_delays(
     config: &BrowserConfig,
     delay: impl Fn(u32) -> SimDuration,
 ) -> Load {
+    load_until(page, config, delay, SimTime::MAX)
+}
+
+/// As [`load_with_delays`], cut off at `end`.
+pub fn load_until(
+    page: &Page,
+    config: &BrowserConfig,
+    delay: impl Fn(u32) -> SimDuration,
+    end: SimTime,
+) -> Load {
     let mut browser = Browser::new(page, config).with_log();
     let mut responses = EventQueue::default();
     let mut requests = Vec::new();
@@ -38,6 +48,9 @@ pub fn load_with_delays(
             responses.push(now + delay(request.resource), request.resource);
         }
         let response = responses.next_time().unwrap_or(SimTime::MAX);
+        if response > end && browser.next_timeout().is_none() {
+            break;
+        }
         match browser.next_timeout() {
             Some(timeout) if timeout <= response => {
                 now = timeout;
@@ -151,9 +164,4 @@ pub fn work<'p>(page: &'p Page, log: &[MainThreadWork]) -> Vec<(&'p str, f64)> {
 /// Compiles a graph that must be valid.
 pub fn compile(graph: &PageGraph) -> Page {
     Page::compile(graph).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// Loads over a network on which every response takes 10 ms.
-pub fn load(graph: &PageGraph, config: &BrowserConfig) -> Load {
-    load_with_delays(&compile(graph), config, |_| SimDuration::from_millis(10))
 }
