@@ -338,6 +338,17 @@ fn the_load_event_counts_from_the_start_of_its_handler_and_ends_the_load() {
 }
 
 #[test]
+fn siblings_of_the_load_event_are_not_executed_after_it() {
+    let mut b = Builder::new();
+    b.load(&[ROOT]);
+    b.add("late", image(), &[ROOT]);
+    let page = compile(&b.graph);
+    let mut browser = ByHand::start(&page, &config());
+    browser.complete(ROOT).until(10.0);
+    assert_eq!(browser.requests(), [ROOT]);
+}
+
+#[test]
 fn the_load_event_waits_for_the_thread() {
     let mut b = Builder::new();
     b.add("a", image(), &[ROOT]).add("busy", script(0, 10.0), &[ROOT]);

@@ -196,6 +196,18 @@ fn later_pieces_of_a_timer_do_not_wait_again() {
     );
 }
 
+#[test]
+fn later_pieces_of_a_timer_go_ahead_of_the_frame_queue_like_the_first() {
+    let mut b = Builder::new();
+    b.add("comp_1_0", timer(0, 0.0, 2.0), &[ROOT]);
+    b.add("queued", timer(0, 1.0, 1.0), &[ROOT]);
+    b.add("parse", parse(0, 1.0), &["comp_1_0"]);
+    b.add("comp_1_1", timer_piece(0, 0.0, 1.0, "comp_1"), &["comp_1_0"]);
+    b.add("parse_2", parse(0, 1.0), &["comp_1_0"]);
+    let page = compile(b.load(&["comp_1_1", "queued", "parse_2"]));
+    assert_eq!(order(&page), ["comp_1_0", "queued", "comp_1_1", "parse", "parse_2", "load"]);
+}
+
 /// A chain of `count` timers of `timeout_ms` without duration.
 fn timer_chain(b: &mut Builder, count: usize, timeout_ms: f64) -> Vec<String> {
     let ids: Vec<String> = (1..=count).map(|i| format!("timer_{i}")).collect();

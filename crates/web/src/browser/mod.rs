@@ -435,7 +435,6 @@ impl<'p> Browser<'p> {
             self.load_event = Some(now);
             self.completed.clear();
             self.to_preload.clear();
-            self.requests.clear();
             self.wakes.clear();
         }
     }

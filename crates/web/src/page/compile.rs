@@ -275,26 +275,24 @@ impl<'g> Compiler<'g> {
             let from = &chains[parent as usize];
             own.timers = own.timers.max(from.timers);
             match (self.kind(parent), self.kind(new)) {
-                (ActivityKind::Evaluation(_), ActivityKind::Evaluation(e))
-                    if e.kind != EvaluationKind::Style =>
-                {
-                    own.script = own.script.min(from.script);
+                (ActivityKind::Evaluation(_), ActivityKind::Evaluation(_)) => {
+                    own.download = own.download.min(from.download);
                 }
-                // "A script blocks parsing" if a parse chunk waits for it; "blocked on downloading"
-                // it (section 3.7.5) only if the parser itself asked for it.
+                // The parser waits for a script that it asked for itself ("blocked on downloading a
+                // synchronous JavaScript", section 3.7.5) if a parse chunk waits for the script.
                 (ActivityKind::Resource(_), ActivityKind::Evaluation(e))
-                    if e.kind == EvaluationKind::Script && from.parser != NONE =>
+                    if e.kind == EvaluationKind::Script && from.found_by_parser =>
                 {
-                    own.script = own.script.min((parent, from.parser));
+                    own.download = own.download.min(parent);
                 }
-                (ActivityKind::Evaluation(_), ActivityKind::ParseChunk(p)) => {
-                    let (download, frame) = from.script;
-                    if frame == self.frames[&p.frame] {
-                        blocks.push((download, Block { frame, until: parent }));
-                    }
+                (ActivityKind::Evaluation(_), ActivityKind::ParseChunk(p))
+                    if from.download != NONE =>
+                {
+                    let block = Block { frame: self.frames[&p.frame], until: parent };
+                    blocks.push((from.download, block));
                 }
-                (ActivityKind::ParseChunk(p), ActivityKind::Resource(_)) => {
-                    own.parser = own.parser.min(self.frames[&p.frame]);
+                (ActivityKind::ParseChunk(_), ActivityKind::Resource(_)) => {
+                    own.found_by_parser = true;
                 }
                 _ => {}
             }
@@ -320,14 +318,14 @@ impl<'g> Compiler<'g> {
 struct Chain {
     /// Timers of the chain, up to and with this activity.
     timers: u32,
-    /// Of a resource: the frame whose parser requests it.
-    parser: u32,
-    /// Of a script: the download that the chain began with, and the frame whose parser requested it.
-    script: (u32, u32),
+    /// Of a resource: the parser requests it.
+    found_by_parser: bool,
+    /// Of a computation: the script file that the chain began with, or [`NONE`].
+    download: u32,
 }
 
 impl Default for Chain {
     fn default() -> Self {
-        Chain { timers: 0, parser: NONE, script: (NONE, NONE) }
+        Chain { timers: 0, found_by_parser: false, download: NONE }
     }
 }
