@@ -196,7 +196,7 @@ fn a_blocking_script_may_wait_for_a_style_sheet_too() {
 }
 
 #[test]
-fn only_script_files_that_the_parser_found_start_the_preloader() {
+fn responses_other_than_script_files_start_no_preloader() {
     // The response of an image, in place of the script's, holds the parser up through an event.
     let mut b = blocked_page();
     for activity in &mut b.graph.activities {
@@ -206,12 +206,17 @@ fn only_script_files_that_the_parser_found_start_the_preloader() {
     }
     let page = compile(b.load(&["last"]));
     assert_eq!(blocked(&page, &config()).requests(), [ROOT, "file"]);
+}
 
-    // A second file that a script asked for does not hide the one that the parser found.
+#[test]
+fn a_file_that_a_script_wrote_into_the_document_blocks_like_one_in_its_text() {
     let mut b = blocked_page();
-    b.add("a_file", script_file(), &[ROOT]).edge("a_file", "comp_0");
+    b.graph.activities.iter_mut().find(|a| a.id == "pchunk_0_0").unwrap().children.clear();
+    b.edge("pchunk_0_0", "pchunk_0_1");
+    b.add("inline", script(0, 1.0), &["pchunk_0_0"]).edge("inline", "file");
     let page = compile(b.load(&["last"]));
-    assert_eq!(blocked(&page, &config()).requests().len(), 7);
+    let mut browser = blocked(&page, &config());
+    assert_eq!(browser.requests()[..3], [ROOT, "file", "sheet (preload)"]);
 }
 
 #[test]

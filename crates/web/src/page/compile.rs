@@ -278,21 +278,18 @@ impl<'g> Compiler<'g> {
                 (ActivityKind::Evaluation(_), ActivityKind::Evaluation(_)) => {
                     own.download = own.download.min(from.download);
                 }
-                // The parser waits for a script that it asked for itself ("blocked on downloading a
-                // synchronous JavaScript", section 3.7.5) if a parse chunk waits for the script.
                 (ActivityKind::Resource(_), ActivityKind::Evaluation(e))
-                    if e.kind == EvaluationKind::Script && from.found_by_parser =>
+                    if e.kind == EvaluationKind::Script =>
                 {
                     own.download = own.download.min(parent);
                 }
+                // A parser is "blocked on downloading a synchronous JavaScript" (section 3.7.5) if
+                // a parse chunk waits for the script.
                 (ActivityKind::Evaluation(_), ActivityKind::ParseChunk(p))
                     if from.download != NONE =>
                 {
                     let block = Block { frame: self.frames[&p.frame], until: parent };
                     blocks.push((from.download, block));
-                }
-                (ActivityKind::ParseChunk(_), ActivityKind::Resource(_)) => {
-                    own.found_by_parser = true;
                 }
                 _ => {}
             }
@@ -318,14 +315,12 @@ impl<'g> Compiler<'g> {
 struct Chain {
     /// Timers of the chain, up to and with this activity.
     timers: u32,
-    /// Of a resource: the parser requests it.
-    found_by_parser: bool,
     /// Of a computation: the script file that the chain began with, or [`NONE`].
     download: u32,
 }
 
 impl Default for Chain {
     fn default() -> Self {
-        Chain { timers: 0, found_by_parser: false, download: NONE }
+        Chain { timers: 0, download: NONE }
     }
 }
