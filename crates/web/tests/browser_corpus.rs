@@ -220,8 +220,8 @@ fn activities_that_the_root_does_not_reach_are_not_executed() {
     assert_eq!((graphs, nodes), (49, 320));
 }
 
-// FORMAT.md, section 2.3: "every resource reachable from the root ... is an ancestor of load (2
-// exceptions)", so a load requests each of its URLs exactly once, whatever the network.
+// FORMAT.md, section 2.3: what the root reaches is awaited by the load event, with two exceptions,
+// so a load requests each of its URLs exactly once, whatever the network.
 #[test]
 fn networks_change_times_but_not_what_is_fetched() {
     let Some(sites) = sites() else { return };

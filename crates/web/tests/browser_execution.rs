@@ -212,7 +212,7 @@ fn the_document_of_a_frame_streams_like_the_page_and_an_empty_one_costs_nothing(
     assert_eq!(browser.work(), [("pchunk_2_0", 0.0), ("pchunk_1_0", 10.0), ("load", 11.0)]);
 }
 
-// Section 3.7.5: "subsequent requests ... will hit the local cache and forgo the network".
+// Section 3.7.5, the rudimentary session cache.
 #[test]
 fn references_to_one_url_share_a_fetch_in_flight_or_done() {
     let mut b = Builder::new();

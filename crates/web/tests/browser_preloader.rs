@@ -95,7 +95,7 @@ fn text_that_arrives_while_the_parser_is_blocked_is_scanned_as_it_arrives() {
     assert_eq!(browser.requests(), ["last (preload)"]);
 }
 
-// "The browser pauses the preloader when the blocking JavaScript downloads and completes execution."
+// The preloader pauses when the script has been executed, not when it has arrived.
 #[test]
 fn the_preloader_goes_on_during_the_script_and_pauses_after_it() {
     let page = compile(&blocked_graph());
@@ -141,7 +141,7 @@ fn a_script_that_is_there_already_does_not_block() {
     assert_eq!(browser.order(), ["pchunk_0_0", "comp_0"]);
 }
 
-// "The preloader will only pre-parse HTML from the current frame that is blocked."
+// Only the blocked frame's text is scanned.
 #[test]
 fn the_text_of_other_frames_is_not_scanned() {
     let mut b = blocked_page();

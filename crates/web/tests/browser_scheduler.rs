@@ -67,7 +67,7 @@ fn events_and_due_timers_go_before_the_frame_queue_in_order_of_arrival() {
     );
 }
 
-// Section 3.7.2: "for these frame queues, parsing activities take precedence".
+// Section 3.7.2, before Algorithm 4: the order within a frame's queue.
 #[test]
 fn a_frame_parses_before_it_runs_scripts_and_style_sheets() {
     let page = behind_busy(
@@ -222,7 +222,7 @@ fn starts(page: &Page, config: &BrowserConfig) -> Vec<f64> {
     run(page, config).into_iter().map(|(_, ms)| ms).collect()
 }
 
-// Section 3.7.2: "4ms (for nested timeouts with more than five levels)".
+// Section 3.7.2, before Algorithm 4: the clamp of nested timeouts.
 #[test]
 fn nested_zero_timeouts_take_4_ms_from_the_sixth_level_on() {
     let mut b = Builder::new();
@@ -265,8 +265,7 @@ fn nesting_goes_through_pieces_and_scripts_of_the_timer_but_not_through_response
     assert_eq!(start("first_again"), 0.0);
 }
 
-// The reason for the clamp: "it allows parsing and computations to interrupt the execution of long
-// timer chains".
+// The reason that section 3.7.2 gives for the clamp.
 #[test]
 fn a_clamped_chain_lets_other_work_run() {
     let mut b = Builder::new();

@@ -311,11 +311,9 @@ impl<'p> Browser<'p> {
                 self.wakes.push(now + self.timer_wait(timeout, level), Wake::Timer(activity));
             }
             Step::Fetch(resource) => {
-                self.begin(now, activity);
                 self.fetch(now, activity, resource);
             }
             Step::Chunk { slot, need } if slot != NONE => {
-                self.begin(now, activity);
                 let fetch = &mut self.fetches[slot as usize];
                 if fetch.received >= need {
                     self.completed.push_back(activity);
@@ -325,7 +323,6 @@ impl<'p> Browser<'p> {
                 }
             }
             Step::AtOnce | Step::OtherWork { .. } | Step::Chunk { .. } => {
-                self.begin(now, activity);
                 for &chunk in page.streams(activity) {
                     self.parent_completed(now, chunk);
                 }

@@ -283,8 +283,7 @@ impl<'g> Compiler<'g> {
                 {
                     own.download = own.download.min(parent);
                 }
-                // A parser is "blocked on downloading a synchronous JavaScript" (section 3.7.5) if
-                // a parse chunk waits for the script.
+                // What makes a script synchronous is that the parser waits for it (section 3.5).
                 (ActivityKind::Evaluation(_), ActivityKind::ParseChunk(p))
                     if from.download != NONE =>
                 {

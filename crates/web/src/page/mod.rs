@@ -82,8 +82,7 @@ pub struct PageResource {
 }
 
 impl PageResource {
-    /// True for what the preloader may request: "iframes, on the other hand, are not preloaded"
-    /// (section 3.7.5).
+    /// True for what the preloader may request, which documents are not (section 3.7.5).
     pub fn is_preloaded(&self) -> bool {
         matches!(self.mime_class, MimeClass::Css | MimeClass::Javascript | MimeClass::Image)
     }
