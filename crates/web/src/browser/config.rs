@@ -25,7 +25,7 @@ impl Default for BrowserConfig {
         BrowserConfig {
             preloader: true,
             timers: true,
-            // "4ms (for nested timeouts with more than five levels)", section 3.7.2.
+            // Section 3.7.2: Chrome's 4 ms, beyond five levels.
             timer_clamp: SimDuration::from_millis(4),
             timer_clamp_level: 6,
             threads: MainThreads::OnePerPage,

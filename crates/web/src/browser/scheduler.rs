@@ -39,7 +39,7 @@ impl Queue {
     }
 }
 
-/// The queue of one frame: "parsing activities take precedence over JavaScript and CSS evaluation".
+/// The queue of one frame, in which parsing goes before scripts and style sheets (section 3.7.2).
 #[derive(Clone, Copy, Debug)]
 struct FrameQueue {
     parse: Queue,

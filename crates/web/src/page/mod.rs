@@ -1,15 +1,11 @@
 //! A page graph compiled for execution: dense arrays that every load of the page shares, read-only.
 //!
-//! Indices follow the order of activity ids ([`compare_ids`]), so nothing depends on the order of
-//! activities in a file. Compilation keeps only what happens before the load event (section 3.7.4:
-//! the normalised graph).
+//! Indices follow the order of activity ids ([`compare_ids`](crate::graph::compare_ids)), so nothing
+//! depends on the order of activities in a file. Compilation keeps only what happens before the load event (section 3.7.4).
 
 mod compile;
-mod order;
 mod url;
 
-pub use compile::PageError;
-pub use order::compare_ids;
 pub use url::http_host;
 
 use std::sync::Arc;
@@ -86,21 +82,22 @@ pub struct PageResource {
     /// Index of its activity in the compiled page.
     pub activity: u32,
     /// Place in the `activities` of the graph that was compiled.
-    pub graph_index: usize,
+    pub graph_index: u32,
     /// Session-cache slot: references with the same slot share one fetch.
     pub(crate) slot: u32,
 }
 
-/// Priorities of a resource; lower is more urgent.
+/// Priorities of a resource; lower is more urgent. Each scheme is the recording's if the graph
+/// brought one, else computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Priorities {
     /// By class: HTML, CSS, JavaScript, images, others (thesis section 3.5.3.1).
     pub mime_class: u32,
-    /// The by-type order that the graph brought, else by class.
+    /// The recording's order by type, else by class.
     pub mime_type: u32,
-    /// The critical-path order that the graph brought, else computed (section 3.5.3.2).
+    /// Critical path (section 3.5.3.2).
     pub critical_path: u32,
-    /// The order by depth that the graph brought, else computed.
+    /// Node depth (end of section 3.5.3.2).
     pub node_depth: u32,
 }
 
@@ -111,7 +108,7 @@ pub struct Description<'a> {
     pub id: &'a str,
     /// "parse", "script", "style", "timer", "event", "other", "resource" or "download".
     pub kind: &'static str,
-    /// Frame id.
+    /// Frame id, 0 for downloads.
     pub frame: u32,
     /// Script URL, event name or end tag.
     pub detail: &'a str,
@@ -158,7 +155,7 @@ impl Step {
 pub(crate) struct Activity {
     pub id: String,
     pub kind: &'static str,
-    /// Id of its frame in the graph, 0 if it has none.
+    /// Id of its frame in the graph.
     pub frame_id: u32,
     pub detail: String,
     pub step: Step,
