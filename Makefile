@@ -36,7 +36,7 @@ lint: $(READY) ## formatting, clippy, ruff, mypy
 	$(BIN)/mypy
 
 test-rust: ## unit, packet-script and property tests of the engine
-	cargo test --locked
+	cargo test --locked --no-fail-fast
 
 wasm:
 	@scripts/wasm.sh
