@@ -19,7 +19,9 @@ fuzz_target!(|bytes: &[u8]| {
         }
     };
     assert_eq!(PageGraph::from_json(graph.to_json().as_bytes(), "again").as_ref(), Ok(&graph));
-    for scheme in [PriorityScheme::MimeClass, PriorityScheme::NodeDepth, PriorityScheme::CriticalPath] {
+    for scheme in
+        [PriorityScheme::MimeClass, PriorityScheme::NodeDepth, PriorityScheme::CriticalPath]
+    {
         assert_eq!(assign(&graph, scheme).len(), graph.activities.len());
     }
     let normal = normalise(&graph);
