@@ -153,7 +153,7 @@ sections! {
 
         #[doc = "What the queue limit counts."]
         queue_unit: RedUnit, (),
-        pcp RedUnit::Packets, "not stated in the thesis; ns-3's default for RED; bytes is the other reading",
+        pcp RedUnit::Bytes, "not stated in the thesis; ns-3 limits are whole packets, and 1.5 BDP is none at 500 kbit/s, 8 ms",
         linux RedUnit::Packets, "Linux pfifo and most routers count packets";
 
         #[doc = "Queue limit in bandwidth-delay products; one packet at least."]

@@ -5,7 +5,7 @@
 //! bytes. The JSON form is described by `docs/page-graph.schema.json`; `version` counts incompatible
 //! changes.
 
-mod error;
+pub(crate) mod error;
 mod json;
 mod mime;
 mod model;

@@ -103,7 +103,8 @@ pub struct Resource {
     /// Measured server processing delay; absent: drawn from the distribution of the type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_delay_ms: Option<f64>,
-    /// Another resource of the page whose response serves this one (session cache, redirect).
+    /// Id of another resource whose response serves this one (session cache, redirect). That one has
+    /// no original itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original: Option<String>,
     /// Served by a cache in the recording.
@@ -198,7 +199,8 @@ pub struct Evaluation {
     /// Events: kind of target ("Window", "Document", "Element", "XMLHTTPRequest", "MessagePort").
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub event_target: String,
-    /// A later piece of the computation with this id: it does not wait for its timeout again.
+    /// Name of the computation of which this is a later piece: it does not wait for its timeout
+    /// again. The first piece has the id NAME or NAME_0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
     /// Outermost computation of a re-entrant group, for drawing.

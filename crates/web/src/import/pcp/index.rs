@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
+use crate::graph::error::clip;
 use crate::graph::read::Source;
 use crate::graph::{ActivityKind, GraphError, PageGraph};
 use crate::import::InputFile;
@@ -51,7 +52,9 @@ struct IndexEntry {
 pub fn parse_index(file: InputFile<'_>) -> Result<Vec<CorpusPage>, GraphError> {
     let source = Source::new(file.bytes, file.origin)?;
     let entries: Vec<IndexEntry> = serde_json::from_str(source.text).map_err(|error| {
-        GraphError::new(format!("not an index of the corpus: {error}")).with_origin(file.origin)
+        GraphError::new(format!("not an index of the corpus: {}", clip(&error.to_string())))
+            .with_origin(file.origin)
+            .with_hint("name the folder that holds the corpus's own index.json")
     })?;
     let mut pages = Vec::with_capacity(entries.len());
     for entry in entries {
