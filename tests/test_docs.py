@@ -28,21 +28,27 @@ def _blocks(path: Path) -> Iterator[Any]:
     for match in BLOCK.finditer(text):
         if not match["skip"]:
             line = text.count("\n", 0, match.start()) + 1
-            yield pytest.param(match["language"], match["text"], id=f"{path.name}:{line}")
+            yield pytest.param(
+                path.stem, match["language"], match["text"], id=f"{path.name}:{line}"
+            )
 
 
 BLOCKS = [block for path in DOCUMENTS for block in _blocks(path)]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Later blocks may use the files of earlier ones."""
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for each document: later blocks may use the files of earlier ones."""
     return tmp_path_factory.mktemp("documentation")
 
 
-@pytest.mark.parametrize(("language", "text"), BLOCKS)
-def test_every_command_in_the_documentation_works(folder: Path, language: str, text: str) -> None:
+@pytest.mark.parametrize(("document", "language", "text"), BLOCKS)
+def test_every_command_in_the_documentation_works(
+    folders: Path, document: str, language: str, text: str
+) -> None:
     program = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}[language]
+    folder = folders / document
+    folder.mkdir(exist_ok=True)
     commands = Path(sys.executable).parent
     assert shutil.which("loadpath", path=commands)
     result = subprocess.run(
