@@ -28,7 +28,7 @@ demo: build ## load example pages over several networks and protocols
 
 test: lint test-rust wasm test-wheel test-python ## everything that CI runs
 
-lint: $(READY) ## formatting, clippy, ruff, mypy
+lint: build ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff format --check --quiet python tests scripts
