@@ -21,7 +21,7 @@ $(READY): pyproject.toml scripts/venv.sh
 	@touch $@
 
 build: $(READY) ## leave the command at .venv/bin/loadpath
-	@$(BIN)/maturin develop --quiet --release --locked
+	@PIP_QUIET=1 $(BIN)/maturin develop --quiet --release --locked
 
 demo: build ## load example pages over several networks and protocols
 	@$(BIN)/python scripts/demo.py demo-output

@@ -4,7 +4,6 @@ Each word stands for one scenario key (`loadpath scenario --keys` documents them
 gives what is not said.
 """
 
-import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,7 +33,7 @@ class Parameters(TypedDict, total=False):
     loss: float | None
     """Part of the packets that the bottleneck loses at random, each direction."""
     queue: str | None
-    """Queue discipline of the bottleneck."""
+    """Queue discipline of the bottleneck towards the client."""
     http: str | None
     """HTTP version, "h1", "h2" or a name of the scenario key `http.version`."""
     connections: int | None
@@ -74,9 +73,6 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "seed": ("random.seed",),
 }
 
-# Their values are names, even where they look like numbers (TLS "1.2").
-_NAMED = {"queue", "http", "priorities", "server", "tls", "congestion", "recovery"}
-
 HTTP_NAMES = {
     "h1": "http/1.1",
     "h1.0": "http/1.0",
@@ -109,8 +105,7 @@ def resolve_scenario(parameters: Parameters) -> Scenario:
             continue
         if word == "http":
             value = HTTP_NAMES.get(str(value), value)
-        text = json.dumps(value) if word in _NAMED else _toml(value)
-        overrides += [(key, text) for key in keys]
+        overrides += [(key, _toml(value)) for key in keys]
     overrides += [(key, _toml(value)) for key, value in (parameters.get("set") or {}).items()]
     return Scenario.resolve(
         parameters.get("profile"), _scenario_file(parameters.get("scenario")), overrides

@@ -109,7 +109,9 @@ class LoadOptions:
     ] = None
     queue: Annotated[
         str | None,
-        _option("--queue", panel=_NETWORK, help="Queue: red, drop-tail or unlimited."),
+        _option(
+            "--queue", panel=_NETWORK, help="Queue towards the client: red, drop-tail or unlimited."
+        ),
     ] = None
     http: Annotated[
         str | None,

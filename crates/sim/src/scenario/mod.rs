@@ -119,13 +119,17 @@ impl Scenario {
             }
         }
         for (key, text) in overrides {
-            // What TOML reads as a value keeps its type; everything else is a string.
+            // What TOML reads as a value keeps its type; everything else is a string, and so are
+            // names that look like numbers (`http.tls=1.2`).
+            let string = toml::Value::String(text.clone());
             let value = format!("v = {text}")
                 .parse::<toml::Table>()
                 .ok()
                 .and_then(|mut t| t.remove("v"))
-                .unwrap_or_else(|| toml::Value::String(text.clone()));
-            scenario.set(key, &value, "override")?;
+                .unwrap_or_else(|| string.clone());
+            if let Err(error) = scenario.set(key, &value, "override") {
+                scenario.set(key, &string, "override").map_err(|_| error)?;
+            }
         }
         scenario.fill_in_autos();
         scenario.check(origin)?;
@@ -188,6 +192,8 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use loadpath_web::http::tls::Handshake;
+
     use super::*;
 
     fn set(key: &str, value: &str) -> Result<Scenario, ScenarioError> {
@@ -210,6 +216,7 @@ mod tests {
         assert_eq!(set("network.rate_bps", "1Gbps").unwrap().network.rate_bps, 1_000_000_000);
         assert_eq!(set("network.rtt_ms", "0.2s").unwrap().network.rtt_ms, 200.0);
         assert_eq!(set("network.rtt_ms", "40").unwrap().network.rtt_ms, 40.0);
+        assert_eq!(set("http.tls", "1.2").unwrap().http.tls, Handshake::Tls12);
         assert_eq!(set("http.request_bytes", "1kB").unwrap().http.request_bytes, 1000);
     }
 
