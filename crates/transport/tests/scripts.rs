@@ -28,8 +28,11 @@ scripts! {
     cubic_after_a_timeout
     cubic_converges_fast
     cubic_grows_towards_the_plateau
+    cubic_idle_time_does_not_count
     cubic_is_no_slower_than_reno
+    cubic_timeout_in_recovery
     data_retries_are_limited
+    data_retries_count_for_the_same_data
     delayed_ack_every_second_segment
     delayed_ack_off
     delayed_ack_timeout
@@ -62,10 +65,12 @@ scripts! {
     nack_falls_back_to_partial_acks
     nack_is_forgotten_by_a_cumulative_ack
     nack_list_is_cleared_by_a_timeout
+    nack_of_a_loss_behind_the_end_of_slow_start
     nack_of_a_loss_behind_the_point_of_recovery
     nack_receiver_reports_a_gap_once
     nack_receiver_reports_each_gap
     nack_repairs_several_losses_in_a_round_trip
+    nack_waits_for_room_even_on_a_partial_ack
     nack_waits_for_room_in_the_window
     newreno_no_fast_retransmit_for_segments_sent_in_vain
     newreno_one_retransmission_a_round_trip
@@ -79,7 +84,9 @@ scripts! {
     reset_ends_the_connection
     retransmission_repeats_what_was_sent
     rto_backs_off
+    rto_does_not_lower_the_threshold_twice
     rto_in_recovery_is_not_rearmed_by_dup_acks
+    rto_in_recovery_with_the_window_as_measure
     rto_is_bounded
     rto_of_linux_adds_its_minimum_to_srtt
     rto_restarts_with_each_new_ack
@@ -132,6 +139,7 @@ scripts! {
     window_room_for_what_fits
     window_scaling
     zero_window_is_probed
+    zero_window_is_probed_with_the_last_byte
 }
 
 #[test]
