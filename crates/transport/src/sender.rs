@@ -288,12 +288,14 @@ impl Sender {
                 }
                 if segment.ack >= self.recover {
                     self.phase = Phase::Open;
-                    self.repair_what_was_reported(stats);
+                    // A loss of new data may have been reported in the meantime.
+                    if self.log.has_waiting() {
+                        self.enter_recovery(stats);
+                    }
                 }
             }
             Phase::Recovery if segment.ack >= self.recover => {
                 self.leave_recovery(now, acked, outstanding_before);
-                self.repair_what_was_reported(stats);
             }
             Phase::Recovery => {
                 self.on_partial_ack(acked);
@@ -306,13 +308,6 @@ impl Sender {
             self.rto_deadline = None;
         } else if restart_timer && self.probe_deadline.is_none() {
             self.arm_rto(now);
-        }
-    }
-
-    /// A loss after the point of recovery may have been reported before recovery ended.
-    fn repair_what_was_reported(&mut self, stats: &mut Stats) {
-        if self.log.has_waiting() && self.log.first_is_lost() && !self.log.first_was_resent() {
-            self.enter_recovery(stats);
         }
     }
 

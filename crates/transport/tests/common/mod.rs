@@ -21,6 +21,8 @@ pub struct Pair {
     links: [Link<Segment>; 2],
     /// What each end has read, with the time.
     pub read: [Vec<(SimTime, Delivery)>; 2],
+    /// How many bytes that is.
+    pub bytes_read: [u64; 2],
     pub arrivals: Vec<Arrival>,
     /// Most segments sent at one instant by one end, as a guard against endless loops.
     burst_limit: usize,
@@ -48,6 +50,7 @@ impl Pair {
             ends: [Endpoint::client(client), Endpoint::server(server)],
             links: [link(up), link(down)],
             read: [Vec::new(), Vec::new()],
+            bytes_read: [0, 0],
             arrivals: Vec::new(),
             burst_limit: 200_000,
         }
@@ -58,6 +61,7 @@ impl Pair {
         for i in 0..2 {
             while let Some(delivery) = self.ends[i].read() {
                 self.read[i].push((self.now, delivery));
+                self.bytes_read[i] += u64::from(delivery.len);
             }
             let mut sent = 0;
             while let Some((_, segment)) = self.ends[i].poll_transmit(self.now) {
@@ -88,13 +92,17 @@ impl Pair {
                 self.ends[to].on_segment(at, &segment);
                 self.flush();
             }
-            if self.ends[i].next_timeout().is_some_and(|at| at <= next) {
-                self.ends[i].on_timeout(next);
+            let due = self.ends[i].next_timeout().is_some_and(|at| at <= next);
+            self.ends[i].on_timeout(next);
+            if due {
                 assert!(
                     self.ends[i].next_timeout().is_none_or(|at| at > next),
                     "a timer that stays due at {next}"
                 );
                 self.flush();
+            } else {
+                // An early call does nothing.
+                assert!(self.ends[i].poll_transmit(next).is_none(), "an early timeout at {next}");
             }
         }
         true
@@ -111,12 +119,6 @@ impl Pair {
             assert!(steps < 2_000_000, "no end in sight at {}", self.now);
         }
         true
-    }
-
-    /// Bytes that end `i` has read.
-    #[allow(dead_code)]
-    pub fn bytes_read(&self, i: usize) -> u64 {
-        self.read[i].iter().map(|(_, d)| u64::from(d.len)).sum()
     }
 }
 
