@@ -24,6 +24,7 @@ scripts! {
     ack_out_of_order_at_once
     ack_quick_at_the_start
     ack_rides_on_data
+    acks_of_what_was_not_sent_or_is_old_are_ignored
     avoidance_adds_a_segment_a_round
     cubic_after_a_timeout
     cubic_converges_fast
@@ -31,9 +32,11 @@ scripts! {
     cubic_idle_time_does_not_count
     cubic_is_no_slower_than_reno
     cubic_timeout_in_recovery
+    data_behind_fin_are_refused
     data_retries_are_limited
     data_retries_count_for_the_same_data
     delayed_ack_every_second_segment
+    delayed_ack_is_not_put_off
     delayed_ack_off
     delayed_ack_timeout
     delivery_in_order
@@ -50,6 +53,7 @@ scripts! {
     go_back_n_skips_what_the_receiver_holds
     growth_always
     growth_if_half_of_the_window_is_used
+    growth_if_half_used_looks_at_the_last_round
     growth_if_half_used_needs_a_full_window_in_avoidance
     growth_only_if_the_window_is_full
     handshake_client
@@ -72,6 +76,7 @@ scripts! {
     nack_repairs_several_losses_in_a_round_trip
     nack_waits_for_room_even_on_a_partial_ack
     nack_waits_for_room_in_the_window
+    nack_whose_predecessor_was_lost
     newreno_no_fast_retransmit_for_segments_sent_in_vain
     newreno_one_retransmission_a_round_trip
     newreno_single_loss
@@ -81,6 +86,7 @@ scripts! {
     peer_closes_first
     receive_window_limits_the_sender
     receiver_closes_and_opens_its_window
+    receiver_does_not_tell_of_small_room
     reset_ends_the_connection
     retransmission_repeats_what_was_sent
     rto_backs_off
@@ -100,20 +106,25 @@ scripts! {
     sack_receiver_blocks
     sack_repairs_several_losses_in_a_round_trip
     sack_rescue_retransmission
+    sack_rescues_once_a_recovery
     sack_scoreboard_is_cleared_by_a_timeout
     sack_sends_what_is_missing_but_not_yet_lost
     segments_do_not_span_messages
     send_buffer_limits_what_is_outstanding
+    send_buffer_smaller_than_a_segment
     slow_start_by_bytes
     slow_start_by_bytes_stops_at_the_threshold
     slow_start_per_ack
+    small_receive_window_is_used
     syn_answer_lost
     syn_retries_are_limited
     syn_timeout_doubles
+    syn_timeout_is_bounded
     tail_loss_is_counted
     tail_loss_is_not_counted_with_enough_segments_behind
     third_ack_lost
     timeout_in_recovery
+    timestamps_do_not_go_back
     timestamps_echo_the_oldest_unacknowledged
     validation_average_does_not_follow_a_halving
     validation_average_needs_a_full_window_before
@@ -136,6 +147,8 @@ scripts! {
     validation_takes_the_receive_window
     validation_waits_for_an_rto
     window_needs_room_for_a_full_segment
+    window_of_an_old_segment_does_not_count
+    window_probes_start_anew
     window_room_for_what_fits
     window_scaling
     zero_window_is_probed
