@@ -66,6 +66,7 @@ scripts! {
     loss_window_flight
     loss_window_has_a_floor_of_two_segments
     loss_window_rfc5681
+    nack_fallback_for_a_hole_below_one_sent_again
     nack_falls_back_to_partial_acks
     nack_is_forgotten_by_a_cumulative_ack
     nack_list_is_cleared_by_a_timeout

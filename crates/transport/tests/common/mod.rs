@@ -1,7 +1,5 @@
 //! Two endpoints and the two links between them, in virtual time.
 
-use std::collections::VecDeque;
-
 use loadpath_net::{Bitrate, Hop, Link, Loss, Queue, SimDuration, SimTime};
 use loadpath_transport::{Delivery, Endpoint, Segment, TcpConfig};
 
@@ -27,10 +25,6 @@ pub struct Pair {
     /// Most segments sent at one instant by one end, as a guard against endless loops.
     burst_limit: usize,
 }
-
-/// A rate at which a segment takes no time that matters: less than a nanosecond.
-#[allow(dead_code)]
-pub const INFINITE_RATE_BPS: u64 = 100_000_000_000_000;
 
 impl Pair {
     /// Links of `rate_bps` and a one-way delay of `delay`, losing as told.
@@ -166,16 +160,4 @@ pub fn assert_delivered_once(
         return Err(format!("{total} bytes read of {expected}"));
     }
     Ok(())
-}
-
-/// The order in which messages first appear.
-#[allow(dead_code)]
-pub fn order_of_messages(read: &[(SimTime, Delivery)]) -> Vec<u32> {
-    let mut seen: VecDeque<u32> = VecDeque::new();
-    for (_, d) in read {
-        if !seen.contains(&d.id.0) {
-            seen.push_back(d.id.0);
-        }
-    }
-    seen.into()
 }
