@@ -133,12 +133,13 @@ fn corpus(dir: &str, loads: u64) -> Result<Vec<Row>, String> {
     let mut pages = Vec::new();
     for site in sites.iter().step_by(SAMPLE_STEP).take(SAMPLE_SITES) {
         let (graph, delays) = (read(&site.graph)?, read(&site.delays)?);
-        let (graph, _) = pcp::import_graph(
+        let (mut graph, _) = pcp::import_graph(
             &site.name,
             InputFile { origin: &site.graph, bytes: &graph },
             Some(InputFile { origin: &site.delays, bytes: &delays }),
         )
         .map_err(|e| e.to_string())?;
+        pcp::serve_late_references(&mut graph);
         pages.push(Page::compile(&graph).map_err(|e| e.to_string())?);
     }
     NETWORKS

@@ -238,8 +238,8 @@ pub enum RtoFloor {
 /// Which ACKs restart the retransmission timer in fast recovery. Duplicate ACKs never do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartialAckTimer {
-    /// The first partial ACK only (RFC 6582, section 3.2; ns-3 from 3.24 on), so that a recovery
-    /// longer than a timeout ends in one, as in appendix B of the thesis.
+    /// The first partial ACK only (RFC 6582, section 3.2; later ns-3, `m_isFirstPartialAck`), so that a
+    /// recovery longer than a timeout ends in one, as in appendix B of the thesis.
     First,
     /// Every partial ACK (RFC 6298; ns-3.18, Linux).
     Every,

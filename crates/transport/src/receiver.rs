@@ -157,7 +157,8 @@ impl Receiver {
     #[inline]
     pub fn on_data(&mut self, now: SimTime, segment: &Segment) {
         let end = segment.seq + segment.span();
-        if segment.seq == self.next && self.held.is_empty() && self.fits(segment) {
+        let expected = segment.seq == self.next && self.held.is_empty() && !self.fin_received;
+        if expected && self.fits(segment) {
             self.accept_in_order(end, delivery_of(segment), segment.flags.has(Flags::FIN));
             self.acknowledge_in_order(now, segment.flags);
         } else {

@@ -59,8 +59,8 @@ pub(crate) struct Sender {
     window_ack: u64,
 
     rto_deadline: Option<SimTime>,
-    /// When the timer was set and to how much.
-    rto_set: (SimTime, SimDuration),
+    /// When the timer was set.
+    rto_set_at: SimTime,
     retries: u32,
     /// When the last byte was acknowledged, until the next one leaves.
     idle_since: Option<SimTime>,
@@ -105,7 +105,7 @@ impl Sender {
             window_seq: 0,
             window_ack: 0,
             rto_deadline: None,
-            rto_set: (SimTime::ZERO, SimDuration::ZERO),
+            rto_set_at: SimTime::ZERO,
             retries: 0,
             idle_since: None,
             probe_deadline: None,
@@ -212,7 +212,7 @@ impl Sender {
                 _ => segment.span() == 0 && !window_changed,
             };
             if duplicate {
-                self.on_duplicate_ack(now, stats);
+                self.on_duplicate_ack(stats);
             }
         }
     }
@@ -288,12 +288,14 @@ impl Sender {
                 }
                 if segment.ack >= self.recover {
                     self.phase = Phase::Open;
-                    self.repair_what_was_reported(stats);
+                    // A loss of new data may have been reported in the meantime.
+                    if self.log.has_waiting() {
+                        self.enter_recovery(stats);
+                    }
                 }
             }
             Phase::Recovery if segment.ack >= self.recover => {
                 self.leave_recovery(now, acked, outstanding_before);
-                self.repair_what_was_reported(stats);
             }
             Phase::Recovery => {
                 self.on_partial_ack(acked);
@@ -306,13 +308,6 @@ impl Sender {
             self.rto_deadline = None;
         } else if restart_timer && self.probe_deadline.is_none() {
             self.arm_rto(now);
-        }
-    }
-
-    /// A loss after the point of recovery may have been reported before recovery ended.
-    fn repair_what_was_reported(&mut self, stats: &mut Stats) {
-        if self.log.has_waiting() && self.log.first_is_lost() && !self.log.first_was_resent() {
-            self.enter_recovery(stats);
         }
     }
 
@@ -354,7 +349,7 @@ impl Sender {
         }
     }
 
-    fn on_duplicate_ack(&mut self, _now: SimTime, stats: &mut Stats) {
+    fn on_duplicate_ack(&mut self, stats: &mut Stats) {
         stats.dup_acks += 1;
         self.dup_acks += 1;
         match self.phase {
@@ -400,9 +395,8 @@ impl Sender {
     // ---- timers
 
     fn arm_rto(&mut self, now: SimTime) {
-        let rto = self.rtt.rto();
-        self.rto_set = (now, rto);
-        self.rto_deadline = Some(now + rto);
+        self.rto_set_at = now;
+        self.rto_deadline = Some(now + self.rtt.rto());
     }
 
     /// Called at any time; acts on the deadlines that have passed.
@@ -414,10 +408,9 @@ impl Sender {
         if self.rto_deadline.is_none_or(|at| at > now) {
             return None;
         }
-        let (set_at, set_to) = self.rto_set;
-        if self.config.rearm_stale_rto && self.rtt.rto() > set_to && set_at + self.rtt.rto() > now {
-            self.rto_set = (set_at, self.rtt.rto());
-            self.rto_deadline = Some(set_at + self.rtt.rto());
+        let with_todays_estimate = self.rto_set_at + self.rtt.rto();
+        if self.config.rearm_stale_rto && with_todays_estimate > now {
+            self.rto_deadline = Some(with_todays_estimate);
             return None;
         }
         self.on_retransmission_timeout(now, stats)

@@ -208,7 +208,6 @@ impl SentLog {
         self.waiting = self.entries.len() as u32;
         self.waiting_from = self.una;
         self.reported.clear();
-        self.judged_to = self.una;
     }
 
     /// Marks a reported range as received; true if anything in it is news.

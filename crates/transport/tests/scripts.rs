@@ -24,13 +24,19 @@ scripts! {
     ack_out_of_order_at_once
     ack_quick_at_the_start
     ack_rides_on_data
+    acks_of_what_was_not_sent_or_is_old_are_ignored
     avoidance_adds_a_segment_a_round
     cubic_after_a_timeout
     cubic_converges_fast
     cubic_grows_towards_the_plateau
+    cubic_idle_time_does_not_count
     cubic_is_no_slower_than_reno
+    cubic_timeout_in_recovery
+    data_behind_fin_are_refused
     data_retries_are_limited
+    data_retries_count_for_the_same_data
     delayed_ack_every_second_segment
+    delayed_ack_is_not_put_off
     delayed_ack_off
     delayed_ack_timeout
     delivery_in_order
@@ -47,6 +53,7 @@ scripts! {
     go_back_n_skips_what_the_receiver_holds
     growth_always
     growth_if_half_of_the_window_is_used
+    growth_if_half_used_looks_at_the_last_round
     growth_if_half_used_needs_a_full_window_in_avoidance
     growth_only_if_the_window_is_full
     handshake_client
@@ -59,14 +66,18 @@ scripts! {
     loss_window_flight
     loss_window_has_a_floor_of_two_segments
     loss_window_rfc5681
+    nack_fallback_for_a_hole_below_one_sent_again
     nack_falls_back_to_partial_acks
     nack_is_forgotten_by_a_cumulative_ack
     nack_list_is_cleared_by_a_timeout
+    nack_of_a_loss_behind_the_end_of_slow_start
     nack_of_a_loss_behind_the_point_of_recovery
     nack_receiver_reports_a_gap_once
     nack_receiver_reports_each_gap
     nack_repairs_several_losses_in_a_round_trip
+    nack_waits_for_room_even_on_a_partial_ack
     nack_waits_for_room_in_the_window
+    nack_whose_predecessor_was_lost
     newreno_no_fast_retransmit_for_segments_sent_in_vain
     newreno_one_retransmission_a_round_trip
     newreno_single_loss
@@ -76,10 +87,13 @@ scripts! {
     peer_closes_first
     receive_window_limits_the_sender
     receiver_closes_and_opens_its_window
+    receiver_does_not_tell_of_small_room
     reset_ends_the_connection
     retransmission_repeats_what_was_sent
     rto_backs_off
+    rto_does_not_lower_the_threshold_twice
     rto_in_recovery_is_not_rearmed_by_dup_acks
+    rto_in_recovery_with_the_window_as_measure
     rto_is_bounded
     rto_of_linux_adds_its_minimum_to_srtt
     rto_restarts_with_each_new_ack
@@ -93,20 +107,25 @@ scripts! {
     sack_receiver_blocks
     sack_repairs_several_losses_in_a_round_trip
     sack_rescue_retransmission
+    sack_rescues_once_a_recovery
     sack_scoreboard_is_cleared_by_a_timeout
     sack_sends_what_is_missing_but_not_yet_lost
     segments_do_not_span_messages
     send_buffer_limits_what_is_outstanding
+    send_buffer_smaller_than_a_segment
     slow_start_by_bytes
     slow_start_by_bytes_stops_at_the_threshold
     slow_start_per_ack
+    small_receive_window_is_used
     syn_answer_lost
     syn_retries_are_limited
     syn_timeout_doubles
+    syn_timeout_is_bounded
     tail_loss_is_counted
     tail_loss_is_not_counted_with_enough_segments_behind
     third_ack_lost
     timeout_in_recovery
+    timestamps_do_not_go_back
     timestamps_echo_the_oldest_unacknowledged
     validation_average_does_not_follow_a_halving
     validation_average_needs_a_full_window_before
@@ -129,9 +148,12 @@ scripts! {
     validation_takes_the_receive_window
     validation_waits_for_an_rto
     window_needs_room_for_a_full_segment
+    window_of_an_old_segment_does_not_count
+    window_probes_start_anew
     window_room_for_what_fits
     window_scaling
     zero_window_is_probed
+    zero_window_is_probed_with_the_last_byte
 }
 
 #[test]

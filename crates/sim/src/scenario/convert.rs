@@ -100,20 +100,21 @@ impl Scenario {
 
     pub(crate) fn queue(&self, kind: QueueKind, rate: Bitrate) -> QueuePlan {
         let n: &Network = &self.network;
+        let packet = match n.queue_unit {
+            RedUnit::Packets => 1.0,
+            RedUnit::Bytes => self.packet_bytes() as f64,
+        };
         let limit = if n.queue_limit > 0 {
             n.queue_limit as f64
         } else {
-            let bdp_bytes = rate.bps() as f64 * n.rtt_ms / 8_000.0;
-            match n.queue_unit {
-                RedUnit::Packets => n.queue_limit_bdp * bdp_bytes / self.packet_bytes() as f64,
-                RedUnit::Bytes => n.queue_limit_bdp * bdp_bytes,
-            }
+            let bdp_packets = rate.bps() as f64 * n.rtt_ms / 8_000.0 / self.packet_bytes() as f64;
+            packet * (n.queue_limit_bdp * bdp_packets).max(n.queue_floor_packets as f64)
         };
         match kind {
             QueueKind::Unlimited => QueuePlan::Unlimited,
             QueueKind::DropTail => QueuePlan::DropTail(match n.queue_unit {
-                RedUnit::Packets => Capacity::Packets((limit as u64).max(1)),
-                RedUnit::Bytes => Capacity::Bytes((limit as u64).max(self.packet_bytes())),
+                RedUnit::Packets => Capacity::Packets(limit as u64),
+                RedUnit::Bytes => Capacity::Bytes(limit as u64),
             }),
             QueueKind::Red => QueuePlan::Red(RedConfig {
                 unit: n.queue_unit,

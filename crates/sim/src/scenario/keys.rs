@@ -156,7 +156,12 @@ sections! {
         pcp RedUnit::Bytes, "not stated in the thesis; ns-3 limits are whole packets, and 1.5 BDP is none at 500 kbit/s, 8 ms",
         linux RedUnit::Packets, "Linux pfifo and most routers count packets";
 
-        #[doc = "Queue limit in bandwidth-delay products; one packet at least."]
+        #[doc = "Full packets that the queue limit is never below."]
+        queue_floor_packets: u64, 1..=1_000_000,
+        pcp 1, "an empty queue takes a packet; sensitivity in docs/validation",
+        linux 10, "a router's smallest useful buffer: one initial window (RFC 6928)";
+
+        #[doc = "Queue limit in bandwidth-delay products."]
         queue_limit_bdp: f64, 0.0..=1000.0,
         pcp 1.5, "thesis Table 3.4",
         linux 1.0, "one bandwidth-delay product (thesis section 3.7.7.3)";

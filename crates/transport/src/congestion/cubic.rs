@@ -169,4 +169,51 @@ mod tests {
         // 0.4 * 1^3 segments a second after the plateau.
         assert!(window(5217).abs_diff(100_400) <= 1, "{}", window(5217));
     }
+
+    fn sample(now_ms: u64, acked: u64) -> AckSample {
+        AckSample {
+            now: SimTime::ZERO + SimDuration::from_millis(now_ms),
+            acked,
+            srtt: SimDuration::from_millis(100),
+        }
+    }
+
+    #[test]
+    fn a_loss_below_the_plateau_lowers_it() {
+        let mut c = Cubic::new(&TcpConfig { mss: 1000, ..TcpConfig::standard() });
+        c.on_loss(LossSignal::Recovery, 100_000, 100_000);
+        assert_eq!(c.start_epoch(70_000, SimTime::ZERO).plateau, 100_000);
+        // 0.85 * 80 segments (section 4.7).
+        c.on_loss(LossSignal::Recovery, 80_000, 80_000);
+        assert_eq!(c.start_epoch(56_000, SimTime::ZERO).plateau, 68_000);
+        c.on_loss(LossSignal::Recovery, 68_000, 68_000);
+        assert_eq!(c.start_epoch(47_600, SimTime::ZERO).plateau, 68_000);
+    }
+
+    #[test]
+    fn after_a_timeout_the_plateau_is_where_avoidance_begins() {
+        let mut c = Cubic::new(&TcpConfig { mss: 1000, ..TcpConfig::standard() });
+        assert_eq!(c.on_loss(LossSignal::Timeout, 100_000, 100_000), 70_000);
+        let epoch = c.start_epoch(70_000, SimTime::ZERO);
+        assert_eq!((epoch.k, epoch.plateau), (0, 70_000));
+    }
+
+    #[test]
+    fn the_window_grows_by_half_of_itself_at_most() {
+        let mut c = Cubic::new(&TcpConfig { mss: 1000, ..TcpConfig::standard() });
+        c.on_loss(LossSignal::Recovery, 100_000, 100_000);
+        c.avoidance(70_000, 1000, &sample(0, 1000));
+        assert_eq!(c.avoidance(100_000, 100_000, &sample(100_000, 100_000)), 150_000);
+    }
+
+    #[test]
+    fn beyond_the_window_before_the_loss_the_estimate_grows_by_a_segment_a_window() {
+        let mut c = Cubic::new(&TcpConfig { mss: 1000, ..TcpConfig::standard() });
+        c.on_loss(LossSignal::Timeout, 7000, 10_000);
+        // K = 0 and W(0) = 7000, so that the estimate decides: 7000 + 1000 * 7000 / 7000, alpha = 1.
+        assert_eq!(c.avoidance(7000, 7000, &sample(0, 7000)), 8000);
+        c.on_loss(LossSignal::Timeout, 14_000, 10_000);
+        // alpha = 9/17.
+        assert_eq!(c.avoidance(7000, 7000, &sample(0, 7000)), 7529);
+    }
 }

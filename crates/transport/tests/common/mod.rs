@@ -1,7 +1,5 @@
 //! Two endpoints and the two links between them, in virtual time.
 
-use std::collections::VecDeque;
-
 use loadpath_net::{Bitrate, Hop, Link, Loss, Queue, SimDuration, SimTime};
 use loadpath_transport::{Delivery, Endpoint, Segment, TcpConfig};
 
@@ -21,14 +19,12 @@ pub struct Pair {
     links: [Link<Segment>; 2],
     /// What each end has read, with the time.
     pub read: [Vec<(SimTime, Delivery)>; 2],
+    /// How many bytes that is.
+    pub bytes_read: [u64; 2],
     pub arrivals: Vec<Arrival>,
     /// Most segments sent at one instant by one end, as a guard against endless loops.
     burst_limit: usize,
 }
-
-/// A rate at which a segment takes no time that matters: less than a nanosecond.
-#[allow(dead_code)]
-pub const INFINITE_RATE_BPS: u64 = 100_000_000_000_000;
 
 impl Pair {
     /// Links of `rate_bps` and a one-way delay of `delay`, losing as told.
@@ -48,6 +44,7 @@ impl Pair {
             ends: [Endpoint::client(client), Endpoint::server(server)],
             links: [link(up), link(down)],
             read: [Vec::new(), Vec::new()],
+            bytes_read: [0, 0],
             arrivals: Vec::new(),
             burst_limit: 200_000,
         }
@@ -58,6 +55,7 @@ impl Pair {
         for i in 0..2 {
             while let Some(delivery) = self.ends[i].read() {
                 self.read[i].push((self.now, delivery));
+                self.bytes_read[i] += u64::from(delivery.len);
             }
             let mut sent = 0;
             while let Some((_, segment)) = self.ends[i].poll_transmit(self.now) {
@@ -88,13 +86,17 @@ impl Pair {
                 self.ends[to].on_segment(at, &segment);
                 self.flush();
             }
-            if self.ends[i].next_timeout().is_some_and(|at| at <= next) {
-                self.ends[i].on_timeout(next);
+            let due = self.ends[i].next_timeout().is_some_and(|at| at <= next);
+            self.ends[i].on_timeout(next);
+            if due {
                 assert!(
                     self.ends[i].next_timeout().is_none_or(|at| at > next),
                     "a timer that stays due at {next}"
                 );
                 self.flush();
+            } else {
+                // An early call does nothing.
+                assert!(self.ends[i].poll_transmit(next).is_none(), "an early timeout at {next}");
             }
         }
         true
@@ -111,12 +113,6 @@ impl Pair {
             assert!(steps < 2_000_000, "no end in sight at {}", self.now);
         }
         true
-    }
-
-    /// Bytes that end `i` has read.
-    #[allow(dead_code)]
-    pub fn bytes_read(&self, i: usize) -> u64 {
-        self.read[i].iter().map(|(_, d)| u64::from(d.len)).sum()
     }
 }
 
@@ -164,16 +160,4 @@ pub fn assert_delivered_once(
         return Err(format!("{total} bytes read of {expected}"));
     }
     Ok(())
-}
-
-/// The order in which messages first appear.
-#[allow(dead_code)]
-pub fn order_of_messages(read: &[(SimTime, Delivery)]) -> Vec<u32> {
-    let mut seen: VecDeque<u32> = VecDeque::new();
-    for (_, d) in read {
-        if !seen.contains(&d.id.0) {
-            seen.push_back(d.id.0);
-        }
-    }
-    seen.into()
 }

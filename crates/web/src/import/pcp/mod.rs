@@ -10,8 +10,10 @@
 mod delays;
 mod graph;
 mod index;
+mod late;
 
 pub use delays::{distribution_class, import_distributions};
 pub use graph::{ImportReport, import_graph};
 pub use index::{CorpusPage, ORIGIN_DELAYS, ORIGIN_DISTRIBUTIONS, ORIGIN_GRAPHS};
 pub use index::{is_sharded, pages_in_origin, parse_index};
+pub use late::serve_late_references;
