@@ -77,5 +77,6 @@ def import_graph(
     graph: tuple[bytes, str],
     delays: tuple[bytes, str] | None = None,
     server_delay_file: str | None = None,
+    fetch_late_references: bool = False,
 ) -> tuple[bytes, bool, bytes]: ...
 def import_distributions(files: Sequence[tuple[str, bytes, str]]) -> bytes: ...

@@ -49,18 +49,22 @@ fn describe<'py>(py: Python<'py>, page: &pcp::CorpusPage) -> PyResult<Bound<'py,
 /// One graph of the corpus in our format, with the delays of its page: (page graph as JSON, whether
 /// it is sharded, counts as JSON). Files are (content, origin).
 #[pyfunction]
-#[pyo3(signature = (name, graph, delays=None, server_delay_file=None))]
+#[pyo3(signature = (name, graph, delays=None, server_delay_file=None, fetch_late_references=false))]
 pub fn import_graph<'py>(
     py: Python<'py>,
     name: &str,
     graph: (Vec<u8>, String),
     delays: Option<(Vec<u8>, String)>,
     server_delay_file: Option<String>,
+    fetch_late_references: bool,
 ) -> PyResult<(Bound<'py, PyBytes>, bool, Bound<'py, PyBytes>)> {
     let imported = py.detach(|| -> Result<_, GraphError> {
         let delays = delays.as_ref().map(|(bytes, origin)| InputFile { origin, bytes });
         let (bytes, origin) = &graph;
-        let (mut page, report) = pcp::import_graph(name, InputFile { origin, bytes }, delays)?;
+        let (mut page, mut report) = pcp::import_graph(name, InputFile { origin, bytes }, delays)?;
+        if !fetch_late_references {
+            report.late_references_served = pcp::serve_late_references(&mut page);
+        }
         page.server_delay_file = server_delay_file;
         let sharded = pcp::is_sharded(&page);
         let report = serde_json::to_vec(&report).expect("counts are plain data");

@@ -26,14 +26,29 @@ def import_(
         Path | None,
         typer.Option("--distributions", help="With one graph: the folder with *.dist files."),
     ] = None,
+    fetch_late_references: Annotated[
+        bool,
+        typer.Option(
+            "--fetch-late-references",
+            help="Fetch what the recording served from its cache after the load event.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Import page graphs of the PCP corpus with their server delays, all or nothing."""
     if source.is_file():
-        summary = import_one(source, output, delays=delays, distributions=distributions)
+        summary = import_one(
+            source,
+            output,
+            delays=delays,
+            distributions=distributions,
+            fetch_late_references=fetch_late_references,
+        )
     else:
         with progress_bar(None) as progress:
-            summary = import_corpus(source, output, progress=progress)
+            summary = import_corpus(
+                source, output, fetch_late_references=fetch_late_references, progress=progress
+            )
     if json:
         print_json(summary)
     else:

@@ -7,12 +7,20 @@ import typer
 
 from loadpath.cli.console import print_json, print_note, print_table, progress_bar
 from loadpath.cli.options import Force, Json
+from loadpath.errors import ScenarioError, hinted
 from loadpath.experiments import PRESETS, PresetOptions, run_preset
 from loadpath.output import refuse_existing, write_atomic
 
 
 def _complete_preset(incomplete: str) -> list[str]:
     return [name for name in PRESETS if name.startswith(incomplete)]
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise hinted(ScenarioError(f"--set {text}: expected KEY=VALUE"), "`loadpath scenario`")
+    return key, value
 
 
 def reproduce(
@@ -29,6 +37,10 @@ def reproduce(
     ] = None,
     published: Annotated[
         Path | None, typer.Option("--published", help="File with the published numbers.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Scenario value; replaces the preset's."),
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="File for the table as CSV.")] = None,
     cache: Annotated[
@@ -50,6 +62,7 @@ def reproduce(
         PresetOptions(
             runs=runs,
             corpus=corpus,
+            overrides=[_pair(text) for text in set_ or []],
             published=published,
             cache=cache,
             threads=threads,

@@ -33,6 +33,9 @@ class CellLoad(msgspec.Struct, frozen=True):
     reason: str | None
     """Why the load failed, if it did."""
     packets: int
+    """Sent, both directions."""
+    data_packets: int
+    """With payload, delivered to the client."""
     drops: int
     retransmissions: int
     timeouts: int
@@ -114,6 +117,7 @@ def _cell_load(page: Page, run: int, summary: Summary) -> CellLoad:
         dcl_ms=summary.dcl_ms,
         reason=summary.status.reason,
         packets=totals.packets,
+        data_packets=totals.data_packets,
         drops=totals.drops,
         retransmissions=totals.retransmissions,
         timeouts=totals.timeouts,

@@ -36,7 +36,13 @@ class ImportSummary(msgspec.Struct, frozen=True):
     counts: dict[str, int]
 
 
-def import_corpus(source: Path, output: Path, *, progress: Progress | None = None) -> ImportSummary:
+def import_corpus(
+    source: Path,
+    output: Path,
+    *,
+    fetch_late_references: bool = False,
+    progress: Progress | None = None,
+) -> ImportSummary:
     """Import all pages of a corpus folder into a new folder, or nothing.
 
     Parameters
@@ -46,6 +52,9 @@ def import_corpus(source: Path, output: Path, *, progress: Progress | None = Non
         (github.com/kusoof/alexa_traces).
     output
         The folder to make; it must not exist.
+    fetch_late_references
+        Fetch, at their place in the load, what the recording served from its cache after the load
+        event by fetches that are not part of the load. Otherwise such references cost nothing.
     progress
         Called with the number of finished pages.
 
@@ -67,7 +76,9 @@ def import_corpus(source: Path, output: Path, *, progress: Progress | None = Non
         index = []
         # The engine works without the interpreter's lock.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            entries = pool.map(lambda page: _import_page(source, page, folder.path), pages)
+            entries = pool.map(
+                lambda page: _import_page(source, page, folder.path, fetch_late_references), pages
+            )
             for done, (entry, report) in enumerate(entries, start=1):
                 index.append(entry)
                 for name, count in report.items():
@@ -80,7 +91,12 @@ def import_corpus(source: Path, output: Path, *, progress: Progress | None = Non
 
 
 def import_one(
-    graph: Path, output: Path, *, delays: Path | None = None, distributions: Path | None = None
+    graph: Path,
+    output: Path,
+    *,
+    delays: Path | None = None,
+    distributions: Path | None = None,
+    fetch_late_references: bool = False,
 ) -> ImportSummary:
     """Import one graph into a new folder.
 
@@ -94,6 +110,8 @@ def import_one(
         The delays measured for its page.
     distributions
         The folder with the `.dist` files, for resources without a measured delay.
+    fetch_late_references
+        As in `import_corpus`.
     """
     refuse_existing(output, force=False)
     with _new_folder(output) as folder:
@@ -105,6 +123,7 @@ def import_one(
             (_read(graph), str(graph)),
             None if delays is None else (_read(delays), str(delays)),
             None if distributions is None else SERVER_DELAYS,
+            fetch_late_references,
         )
         (folder.path / f"{graph.stem}.json").write_bytes(page)
         folder.commit()
@@ -128,7 +147,7 @@ def _find_corpus(source: Path) -> tuple[list["CorpusPage"], Path]:
 
 
 def _import_page(
-    source: Path, page: "CorpusPage", folder: Path
+    source: Path, page: "CorpusPage", folder: Path, fetch_late_references: bool
 ) -> tuple[dict[str, object], dict[str, int]]:
     graph, delays = source / page["graph"], source / page["delays"]
     data, sharded, report = _core.import_graph(
@@ -136,6 +155,7 @@ def _import_page(
         (_read(graph), str(graph)),
         (_read(delays), str(delays)) if delays.is_file() else None,
         SERVER_DELAYS,
+        fetch_late_references,
     )
     file = f"{page['name']}.json"
     (folder / file).write_bytes(data)

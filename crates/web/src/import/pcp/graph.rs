@@ -62,6 +62,8 @@ pub struct ImportReport {
     pub before_their_original: u64,
     /// References whose URL is not their original's (redirects).
     pub redirected: u64,
+    /// References that cost nothing by [`serve_late_references`](super::serve_late_references).
+    pub late_references_served: u64,
 }
 
 impl ImportReport {
@@ -89,6 +91,7 @@ impl ImportReport {
             repeated_fetches,
             before_their_original,
             redirected,
+            late_references_served,
         } = other;
         self.activities += activities;
         self.edges += edges;
@@ -111,6 +114,7 @@ impl ImportReport {
         self.repeated_fetches += repeated_fetches;
         self.before_their_original += before_their_original;
         self.redirected += redirected;
+        self.late_references_served += late_references_served;
     }
 }
 

@@ -1,15 +1,13 @@
-"""Presets by name. To add one, write its module and add it to `PRESETS`."""
+"""What a preset is: a published experiment that can be run again."""
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadpath.errors import NotFoundError, hinted
-
-__all__ = ["PRESETS", "Preset", "PresetOptions", "Result", "run_preset"]
+__all__ = ["Preset", "PresetOptions", "Result"]
 
 Value = str | int | float | None
 
@@ -23,6 +21,8 @@ class PresetOptions:
 
     runs: int | None = None
     corpus: Path | None = None
+    overrides: Sequence[tuple[str, str]] = ()
+    """Scenario keys and values that replace the preset's."""
     published: Path | None = None
     cache: Path | None = None
     threads: int = 0
@@ -36,14 +36,17 @@ class Result:
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Value]]
+    csv_columns: Sequence[str] | None = None
+    """Columns of the CSV; `None` for all."""
     notes: Sequence[str] = field(default=())
 
     def to_csv(self) -> str:
         """CSV with a header row; numbers in full."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(self.rows)
+        chosen = self.columns if self.csv_columns is None else self.csv_columns
+        writer.writerow(chosen)
+        writer.writerows([record[column] for column in chosen] for record in self.to_records())
         return text.getvalue()
 
     def to_records(self) -> list[dict[str, Value]]:
@@ -62,27 +65,6 @@ class Preset:
     name: str
     title: str
     run: Callable[[PresetOptions], Result]
-
-
-PRESETS: Mapping[str, Preset] = {}
-"""Every preset by name."""
-
-
-def run_preset(name: str, options: PresetOptions) -> Result:
-    """Run a preset.
-
-    Raises
-    ------
-    NotFoundError
-        There is no preset of that name.
-    """
-    preset = PRESETS.get(name)
-    if preset is None:
-        raise hinted(
-            NotFoundError(f"there is no preset named {name!r}"),
-            "`loadpath reproduce` lists them",
-        )
-    return preset.run(options)
 
 
 def _cell(value: Value) -> str:

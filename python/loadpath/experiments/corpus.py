@@ -1,0 +1,68 @@
+"""The page corpus as experiments use it."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from loadpath.errors import CorpusError, hinted
+from loadpath.experiments.cells import PageSet
+from loadpath.graphs.importer import import_corpus
+from loadpath.pages import load_graph
+
+__all__ = ["Corpus", "open_corpus"]
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    file: str
+    no_sharding: bool
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """All pages, and those that spread over several hosts of one site (thesis section 5.2)."""
+
+    all_pages: PageSet
+    sharded: PageSet
+
+
+@contextmanager
+def open_corpus(folder: Path | None) -> Iterator[Corpus]:
+    """The corpus in `folder`: as published, or as `loadpath import` wrote it.
+
+    Raises
+    ------
+    CorpusError
+        There is no corpus in that folder.
+    """
+    if folder is None:
+        raise hinted(
+            CorpusError("this experiment needs the page corpus"),
+            "name its folder with --corpus or LOADPATH_CORPUS",
+        )
+    imported = _imported(folder)
+    if imported is not None:
+        yield _corpus(folder, imported)
+        return
+    with tempfile.TemporaryDirectory(prefix="loadpath-corpus-") as scratch:
+        output = Path(scratch) / "corpus"
+        import_corpus(folder, output)
+        yield _corpus(output, _imported(output) or [])
+
+
+def _imported(folder: Path) -> list[_Entry] | None:
+    """The index of an imported corpus; `None` if the folder is not one."""
+    try:
+        return msgspec.json.decode((folder / "index.json").read_bytes(), type=list[_Entry])
+    except (OSError, msgspec.ValidationError):
+        return None
+
+
+def _corpus(folder: Path, entries: list[_Entry]) -> Corpus:
+    def pages(chosen: list[_Entry]) -> PageSet:
+        return PageSet.load([folder / entry.file for entry in chosen], load_graph)
+
+    return Corpus(pages(entries), pages([entry for entry in entries if not entry.no_sharding]))

@@ -1,0 +1,32 @@
+"""Presets by name. To add one, write its module and add it here."""
+
+from collections.abc import Mapping
+
+from loadpath.errors import NotFoundError, hinted
+from loadpath.experiments import pcp_connections, pcp_protocols, pcp_table_5_1
+from loadpath.experiments.preset import Preset, PresetOptions, Result
+
+__all__ = ["PRESETS", "run_preset"]
+
+PRESETS: Mapping[str, Preset] = {
+    preset.name: preset
+    for preset in (pcp_table_5_1.PRESET, pcp_protocols.PRESET, pcp_connections.PRESET)
+}
+"""Every preset by name."""
+
+
+def run_preset(name: str, options: PresetOptions) -> Result:
+    """Run a preset.
+
+    Raises
+    ------
+    NotFoundError
+        There is no preset of that name.
+    """
+    preset = PRESETS.get(name)
+    if preset is None:
+        raise hinted(
+            NotFoundError(f"there is no preset named {name!r}"),
+            "`loadpath reproduce` lists them",
+        )
+    return preset.run(options)
