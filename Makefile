@@ -60,8 +60,8 @@ bench: ## speed; BENCH_JSON=FILE writes the numbers, too
 bench-ns3: ## the same load in ns-3 and here
 	@benches/ns3/run.sh
 
-fuzz: ## each fuzz target for a minute (FUZZ_SECONDS)
-	@scripts/fuzz.sh
+fuzz: ## each fuzz target for a minute (SECONDS_EACH)
+	@fuzz/run.sh
 
 docs: build ## generated reference; API documentation in target/doc
 	$(BIN)/python scripts/reference.py docs/reference

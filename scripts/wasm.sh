@@ -8,6 +8,6 @@ if ! has_target; then
     echo "SKIPPED: the $target build (rustup target add $target fails here)" >&2
     exit 0
 fi
-cargo build --quiet --locked --target "$target" \
+cargo build --quiet --locked --no-default-features --target "$target" \
     -p loadpath-net -p loadpath-transport -p loadpath-web -p loadpath-sim
 echo "the engine builds for $target"

@@ -110,6 +110,7 @@ def scenario(load: Load) -> dict[str, dict]:
             "jitter_fraction": 0.0,
             "server_rate_factor": 2,
             "queue": "drop-tail",
+            "up_queue": "drop-tail",
             "queue_unit": "packets",
             "queue_limit": load.queue_packets,
         },

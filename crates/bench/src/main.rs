@@ -32,8 +32,14 @@ struct Row {
     loads: u64,
     /// Wall time of all loads, without process start and reading files.
     wall_ns: u64,
+    /// Processor time of all loads: on a shared machine the steadier figure. 0 if unknown.
+    cpu_ns: u64,
+    /// By wall time.
     loads_per_second: f64,
+    /// By wall time.
     ns_per_data_packet: f64,
+    /// By processor time.
+    cpu_ns_per_data_packet: f64,
     events_per_data_packet: f64,
     /// High-water mark of the process so far.
     peak_memory_bytes: u64,
@@ -108,16 +114,24 @@ fn run(args: Vec<String>) -> Result<(), String> {
 
 fn print(rows: &[Row]) {
     println!(
-        "{:<24} {:>6} {:>10} {:>12} {:>10} {:>13} {:>9}",
-        "load", "loads", "loads/s", "ns/data pkt", "events/pkt", "load time ms", "peak MiB"
+        "{:<18} {:>6} {:>9} {:>12} {:>12} {:>11} {:>13} {:>9}",
+        "load",
+        "loads",
+        "loads/s",
+        "ns/data pkt",
+        "of CPU",
+        "events/pkt",
+        "load time ms",
+        "peak MiB"
     );
     for r in rows {
         println!(
-            "{:<24} {:>6} {:>10.0} {:>12.1} {:>10.2} {:>13.1} {:>9.1}",
+            "{:<18} {:>6} {:>9.0} {:>12.1} {:>12.1} {:>11.2} {:>13.1} {:>9.1}",
             r.name,
             r.loads,
             r.loads_per_second,
             r.ns_per_data_packet,
+            r.cpu_ns_per_data_packet,
             r.events_per_data_packet,
             r.load_time_ms,
             r.peak_memory_bytes as f64 / 1_048_576.0
@@ -175,9 +189,11 @@ fn measure(name: String, pages: &[Page], scenario: &Scenario, loads: u64) -> Res
     for page in pages {
         summarise(page, scenario, 0);
     }
+    let cpu_before = cpu_ns();
     let (results, elapsed) = timed(|| -> Vec<Summary> {
         (0..loads).flat_map(|run| pages.iter().map(move |p| summarise(p, scenario, run))).collect()
     });
+    let cpu_ns = cpu_ns().saturating_sub(cpu_before);
     if let Some(failed) = results.iter().find(|r| r.plt_ms.is_none()) {
         return Err(format!("{name}: a load failed: {:?}", failed.status));
     }
@@ -188,8 +204,10 @@ fn measure(name: String, pages: &[Page], scenario: &Scenario, loads: u64) -> Res
         name,
         loads: results.len() as u64,
         wall_ns: elapsed.as_nanos() as u64,
+        cpu_ns,
         loads_per_second: loads / seconds,
         ns_per_data_packet: 1e9 * seconds / packets,
+        cpu_ns_per_data_packet: cpu_ns as f64 / packets,
         events_per_data_packet: sum(|r| r.totals.events) / packets,
         peak_memory_bytes: peak_memory_bytes(),
         load_time_ms: results.iter().filter_map(|r| r.plt_ms).sum::<f64>() / loads,
@@ -205,6 +223,12 @@ fn timed<R>(work: impl FnOnce() -> R) -> (R, Duration) {
     let start = std::time::Instant::now();
     let result = work();
     (result, start.elapsed())
+}
+
+/// Processor time of this thread so far; 0 where /proc does not tell.
+fn cpu_ns() -> u64 {
+    let times = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    times.split_whitespace().next().and_then(|t| t.parse().ok()).unwrap_or(0)
 }
 
 /// High-water mark of this process's memory; 0 where /proc does not tell.

@@ -159,7 +159,7 @@ sections! {
         #[doc = "Full packets that the queue limit is never below."]
         queue_floor_packets: u64, 1..=1_000_000,
         pcp 1, "an empty queue takes a packet; sensitivity in docs/validation",
-        linux 10, "a router's smallest useful buffer: one initial window (RFC 6928)";
+        linux 50, "dummynet's default queue, ipfw(8), in WebPageTest and the SPDY draft alike";
 
         #[doc = "Queue limit in bandwidth-delay products."]
         queue_limit_bdp: f64, 0.0..=1000.0,
