@@ -51,7 +51,9 @@ impl<T: Parameter> Parameter for Auto<T> {
     fn read(value: &Value, unit: &str, bounds: &T::Bounds) -> Result<Self, String> {
         match value {
             Value::String(s) if s == "auto" => Ok(Auto::Auto),
-            value => T::read(value, unit, bounds).map(Auto::Set),
+            value => T::read(value, unit, bounds)
+                .map(Auto::Set)
+                .map_err(|_| format!("expected {}", Self::allowed(unit, bounds))),
         }
     }
 
