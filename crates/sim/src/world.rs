@@ -69,7 +69,8 @@ pub(crate) struct World<'a, T> {
 struct ServerLinks {
     to_switch: Link<Packet>,
     from_switch: Link<Packet>,
-    name_resolved: bool,
+    /// When the host's name is known, once somebody asked for it.
+    name_known_at: Option<SimTime>,
 }
 
 pub(crate) struct Connection {
@@ -150,7 +151,7 @@ impl<'a, T: Tracer> World<'a, T> {
                     let delay = SimDuration(delay.round() as u64);
                     Link::new(Hop::new(server_rate, delay, Queue::Unlimited, Loss::None))
                 };
-                ServerLinks { to_switch: link(), from_switch: link(), name_resolved: false }
+                ServerLinks { to_switch: link(), from_switch: link(), name_known_at: None }
             })
             .collect();
         let b = &scenario.browser;
@@ -227,7 +228,7 @@ impl<'a, T: Tracer> World<'a, T> {
                 Event::ClientTimer { connection } => self.client_timer(connection)?,
                 Event::ServerTimer { connection } => self.server_timer(connection)?,
                 Event::Processed { connection, resource } => self.processed(connection, resource),
-                Event::NameResolved { connection } => self.name_resolved(connection),
+                Event::NameResolved { connection } => self.connect(connection),
                 Event::Browser => {
                     if self.browser_armed == at {
                         self.browser_armed = SimTime::MAX;
@@ -298,6 +299,8 @@ impl<'a, T: Tracer> World<'a, T> {
             let received = t.response.add(&delivery);
             let s = &self.settings;
             let body = s.protocol.framing.body_bytes(s.header_bytes, received);
+            // An empty message still costs a byte, which is no part of the body.
+            let body = body.min(self.page.resources[resource as usize].size_bytes);
             if body > t.body_received {
                 t.body_received = body;
                 self.browser.on_bytes(at, resource, body);
@@ -366,19 +369,14 @@ impl<'a, T: Tracer> World<'a, T> {
             handshake_started: false,
             flight: Reassembly::default(),
         });
-        let links = &mut self.servers[host as usize];
-        if links.name_resolved || self.settings.dns == SimDuration::ZERO {
+        // Connections that are opened during a lookup wait for the same one.
+        let answer = self.now + self.settings.dns;
+        let at = *self.servers[host as usize].name_known_at.get_or_insert(answer);
+        if at <= self.now {
             self.connect(connection);
         } else {
-            let at = self.now + self.settings.dns;
             self.events.push(at, Event::NameResolved { connection });
         }
-    }
-
-    fn name_resolved(&mut self, connection: u32) {
-        let host = self.connections[connection as usize].host;
-        self.servers[host as usize].name_resolved = true;
-        self.connect(connection);
     }
 
     fn connect(&mut self, connection: u32) {

@@ -101,6 +101,7 @@ impl Receiver {
     /// The other side's SYN, which takes number 0.
     pub fn on_syn(&mut self, segment: &Segment) {
         self.next = segment.seq + 1;
+        self.edge = self.next;
         self.ts_recent = segment.timestamp;
         self.offer_window();
     }

@@ -70,7 +70,7 @@ impl Validator {
         self.keep_threshold(controller);
         let window = controller.cwnd().min(c.receive_window);
         let halvings = match self.mode {
-            Validation::Cumulative { .. } => duration.0 / c.rto.0,
+            Validation::Cumulative { .. } => duration.0 / c.rto.0.max(1),
             _ => 1,
         };
         self.reduce(controller, window >> halvings.min(63));

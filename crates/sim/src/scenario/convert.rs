@@ -45,6 +45,17 @@ impl Scenario {
                 ),
             ));
         }
+        if t.receive_buffer_bytes >> t.window_scale == 0 {
+            return Err(ScenarioError::new(
+                origin,
+                format!(
+                    "transport.receive_buffer_bytes = {}: expected at least {}, the unit of windows with transport.window_scale = {}",
+                    t.receive_buffer_bytes,
+                    1u64 << t.window_scale,
+                    t.window_scale
+                ),
+            ));
+        }
         Ok(())
     }
 

@@ -104,6 +104,8 @@ fn unit_of(field: &str) -> &str {
 const RATE: std::ops::RangeInclusive<u64> = 1_000..=1_000_000_000_000;
 const FRACTION: std::ops::RangeInclusive<f64> = 0.0..=1.0;
 const MS: std::ops::RangeInclusive<f64> = 0.0..=600_000.0;
+/// Retransmission timeouts: a timeout of no time would fire for ever at one instant.
+const RTO_MS: std::ops::RangeInclusive<f64> = 0.001..=600_000.0;
 
 sections! {
     /// Random draws.
@@ -250,12 +252,12 @@ sections! {
         linux 7, "Linux's shift for a 6 MiB receive buffer";
 
         #[doc = "Smallest retransmission timeout."]
-        min_rto_ms: f64, MS,
+        min_rto_ms: f64, RTO_MS,
         pcp 200.0, "thesis Table 3.3",
         linux 200.0, "Linux TCP_RTO_MIN";
 
         #[doc = "Largest retransmission timeout."]
-        max_rto_ms: f64, MS,
+        max_rto_ms: f64, RTO_MS,
         pcp 60_000.0, "RFC 6298 (2.5): at least 60 s; the thesis gives none",
         linux 120_000.0, "Linux TCP_RTO_MAX";
 

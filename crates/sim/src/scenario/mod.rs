@@ -83,7 +83,9 @@ impl Scenario {
         let table = match toml {
             None => toml::Table::new(),
             Some((text, origin)) => text.parse::<toml::Table>().map_err(|e| {
-                ScenarioError::new(origin, format!("not TOML: {}", e.to_string().trim_end()))
+                let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+                let line = before.matches('\n').count() + 1;
+                ScenarioError::new(origin, format!("not TOML: line {line}: {}", shown(e.message())))
             })?,
         };
         let origin = toml.map_or("profile", |(_, origin)| origin);
@@ -93,7 +95,7 @@ impl Scenario {
             Some(other) => {
                 return Err(ScenarioError::new(
                     origin,
-                    format!("profile: expected a name, got {other}"),
+                    format!("profile: expected a name, got {}", shown(other)),
                 ));
             }
         };
@@ -102,7 +104,11 @@ impl Scenario {
             let known: Vec<_> = Profile::ALL.iter().map(|(n, _)| *n).collect();
             return Err(ScenarioError::new(
                 origin,
-                format!("profile: there is no {name:?}; profiles are {}", known.join(", ")),
+                format!(
+                    "profile: there is no \"{}\"; profiles are {}",
+                    shown(name),
+                    known.join(", ")
+                ),
             ));
         };
         let mut scenario = Scenario::defaults(*profile);
@@ -157,20 +163,32 @@ impl Scenario {
         match self.try_set(name, value) {
             Some(Ok(())) => Ok(()),
             Some(Err(message)) => {
-                Err(ScenarioError::new(origin, format!("{name} = {value}: {message}")))
+                Err(ScenarioError::new(origin, format!("{name} = {}: {message}", shown(value))))
             }
             None => Err(ScenarioError::new(origin, unknown_key(name))),
         }
     }
 }
 
+/// A text from outside on a part of one line.
+fn shown(text: impl fmt::Display) -> String {
+    const MOST: usize = 80;
+    let text = text.to_string();
+    let mut line: String =
+        text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(MOST).is_some() {
+        line.push_str("...");
+    }
+    line
+}
+
 fn unknown_key(name: &str) -> String {
     let nearest = KEYS.iter().map(|k| (distance(name, k.name), k.name)).min();
     match nearest {
         Some((d, key)) if d <= key.len() / 2 => {
-            format!("unknown key {name:?}; hint: did you mean {key:?}?")
+            format!("unknown key \"{}\"; hint: did you mean {key:?}?", shown(name))
         }
-        _ => format!("unknown key {name:?}; hint: `loadpath scenario` lists all keys"),
+        _ => format!("unknown key \"{}\"; hint: `loadpath scenario` lists all keys", shown(name)),
     }
 }
 

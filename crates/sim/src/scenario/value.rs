@@ -51,7 +51,9 @@ impl<T: Parameter> Parameter for Auto<T> {
     fn read(value: &Value, unit: &str, bounds: &T::Bounds) -> Result<Self, String> {
         match value {
             Value::String(s) if s == "auto" => Ok(Auto::Auto),
-            value => T::read(value, unit, bounds).map(Auto::Set),
+            value => T::read(value, unit, bounds)
+                .map(Auto::Set)
+                .map_err(|_| format!("expected {}", Self::allowed(unit, bounds))),
         }
     }
 
@@ -154,9 +156,15 @@ macro_rules! choice {
 pub(super) use choice;
 
 pub(super) fn read_choice<T: Choice>(value: &Value) -> Result<T, String> {
-    value
-        .as_str()
-        .and_then(|s| T::NAMES.iter().find(|(n, _)| *n == s))
+    let name = match value {
+        Value::String(name) => name.clone(),
+        // A name such as 1.3 without its quotes.
+        Value::Float(number) => number.to_string(),
+        _ => String::new(),
+    };
+    T::NAMES
+        .iter()
+        .find(|(n, _)| *n == name)
         .map(|(_, v)| *v)
         .ok_or_else(|| format!("expected {}", allowed_choice::<T>()))
 }

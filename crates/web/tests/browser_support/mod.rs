@@ -5,6 +5,7 @@
 
 pub mod bound;
 pub mod graph;
+pub mod random;
 
 use loadpath_net::{EventQueue, SimDuration, SimTime};
 use loadpath_web::browser::{Browser, BrowserConfig, MainThreadWork, Request};

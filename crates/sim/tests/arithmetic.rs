@@ -1,0 +1,353 @@
+//! Whole page loads against closed forms. All expected numbers are worked out by hand; none was taken
+//! from a run.
+//!
+//! The scene unless a test says otherwise: an RTT of 40 ms (four hops of 10 ms), segments of 1000
+//! bytes without headers, so that SYNs and ACKs take no time to send, no jitter, no drops. On the fast
+//! network nothing else takes time to send either: 1 Tbit/s are 8 ns for a segment, and the tests
+//! there compare up to 20 µs, which the 1500 segments of the largest page stay below.
+//! The root document is requested at 0, its request leaves at 1 RTT, its first byte comes at 2 RTT.
+
+mod support;
+
+use loadpath_sim::outcome::{Outcome, Status};
+use loadpath_sim::{Options, Scenario, simulate};
+use loadpath_web::graph::{ActivityKind, PageGraph, Resource};
+use support::browser_support::compile;
+use support::browser_support::graph::*;
+use support::{ns, scenario};
+
+const RTT_MS: f64 = 40.0;
+
+const SCENE: [(&str, &str); 12] = [
+    ("network.rate_bps", "1000000000000"),
+    ("network.server_rate_factor", "1000"),
+    ("network.rtt_ms", "40"),
+    ("network.jitter_fraction", "0"),
+    ("network.queue", "unlimited"),
+    ("network.up_queue", "unlimited"),
+    ("transport.mss_bytes", "1000"),
+    ("transport.header_bytes", "0"),
+    ("transport.link_header_bytes", "0"),
+    ("http.version", "http/1.1"),
+    ("http.connections_per_host", "1"),
+    ("http.request_bytes", "400"),
+];
+
+fn scene(changes: &[(&str, &str)]) -> Scenario {
+    let all: Vec<_> = SCENE.iter().chain(changes).copied().collect();
+    scenario(&all)
+}
+
+/// A response of `size_bytes` from `url`, ready `delay_ms` after its request.
+fn response(url: &str, mime_type: &str, size_bytes: u64, delay_ms: f64) -> ActivityKind {
+    ActivityKind::Resource(Resource {
+        url: url.into(),
+        method: "GET".into(),
+        mime_type: mime_type.into(),
+        size_bytes,
+        server_delay_ms: Some(delay_ms),
+        ..Resource::default()
+    })
+}
+
+fn image_at(url: &str) -> ActivityKind {
+    response(url, "image/png", 1000, 0.0)
+}
+
+/// A main document of `size_bytes`, ready at once.
+fn document(size_bytes: u64) -> Builder {
+    let mut b = Builder::new();
+    let ActivityKind::Resource(root) = &mut b.graph.activities[0].kind else { unreachable!() };
+    root.size_bytes = size_bytes;
+    root.server_delay_ms = Some(0.0);
+    b
+}
+
+fn load(graph: &PageGraph, scenario: &Scenario) -> Outcome {
+    let outcome = simulate(&compile(graph), scenario, 0, &Options::default());
+    assert_eq!(outcome.status, Status::Complete);
+    outcome
+}
+
+fn plt_ms(graph: &PageGraph, changes: &[(&str, &str)]) -> f64 {
+    load(graph, &scene(changes)).plt_ms.unwrap()
+}
+
+/// Equal but for the serialisation of the fast network.
+#[track_caller]
+fn assert_ms(actual: f64, expected: f64) {
+    assert!((actual - expected).abs() < 0.02, "{actual} ms, not {expected} ms");
+}
+
+/// When a resource was complete.
+fn end_ms(outcome: &Outcome, id: &str) -> f64 {
+    outcome.resources.iter().find(|r| r.id == id).unwrap().end_ms.unwrap()
+}
+
+#[test]
+fn a_document_of_one_flight_takes_handshake_request_and_its_serialisation_to_the_nanosecond() {
+    // 8 Mbit/s: a segment takes 1 ms at the bottleneck, the request 0.4 ms; on the server's link, a
+    // thousand times faster, 1 µs and 0.4 µs. Handshake 40 ms; request 20.4004 ms; the last of n
+    // segments arrives 20 ms + 0.001 ms + n ms after the first was sent.
+    for n in [1, 2, 7, 100] {
+        let changes = [("network.rate_bps", "8mbit"), ("transport.initial_window_segments", "100")];
+        let plt = plt_ms(document(1000 * n).load(&[ROOT]), &changes);
+        assert_eq!(ns(plt), 80_401_400 + n as i64 * 1_000_000, "{n} segments");
+    }
+}
+
+#[test]
+fn slow_start_with_delayed_acks_takes_the_flights_of_rfc_5681() {
+    // One ACK for two segments lets three go; an odd segment (+1) waits for the next flight; the
+    // single segment of an initial window of one waits 100 ms for its delayed ACK.
+    //
+    // icwnd 1:  1  2  3    3  6  9    12    18    27  42   63    93   141   210   315
+    // icwnd 4:  4  6  9   12 18 27    42    63    93 141  210   315   474
+    // icwnd 10: 10 15 21  33 48 72   108   162   243 366
+    let tables: [(&str, f64, &[u64]); 3] = [
+        ("1", 100.0, &[1, 3, 6, 9, 15, 24, 36, 54, 81, 123, 186, 279, 420, 630, 945]),
+        ("4", 0.0, &[4, 10, 19, 31, 49, 76, 118, 181, 274, 415, 625, 940]),
+        ("10", 0.0, &[10, 25, 46, 79, 127, 199, 307, 469, 712, 1078]),
+    ];
+    for (icwnd, extra_ms, last) in tables {
+        let mut first = 1;
+        for (flights, &last) in (1u32..).zip(last) {
+            let extra_ms = if flights > 1 { extra_ms } else { 0.0 };
+            for segments in [first, last] {
+                let graph = document(1000 * segments);
+                let plt = plt_ms(
+                    &graph_with_load(graph),
+                    &[("transport.initial_window_segments", icwnd)],
+                );
+                println!("icwnd {icwnd}, {segments} segments: {plt} ms");
+                assert_ms(plt, f64::from(1 + flights) * RTT_MS + extra_ms);
+            }
+            first = last + 1;
+        }
+    }
+}
+
+fn graph_with_load(mut b: Builder) -> PageGraph {
+    b.load(&[ROOT]).clone()
+}
+
+#[test]
+fn the_end_of_a_resource_is_acknowledged_at_once_if_push_says_so() {
+    // Two images of one segment on an HTTP/2 connection with a window of one segment (9 bytes of frame
+    // header each for headers and data): the second leaves when the first is acknowledged.
+    let mut b = document(900);
+    b.add("a", response("http://i.example/a", "image/png", 900, 0.0), &[ROOT]);
+    b.add("b", response("http://i.example/b", "image/png", 900, 0.0), &[ROOT]);
+    let graph = b.load(&["a", "b"]);
+    let plt = |push| {
+        plt_ms(
+            graph,
+            &[
+                ("http.version", "http/2"),
+                ("transport.initial_window_segments", "1"),
+                // Both requests fit into the client's window of one segment.
+                ("transport.window_room", "what-fits"),
+                ("transport.ack_push_at_once", push),
+            ],
+        )
+    };
+    // Root 2 RTT, handshake with the other host, request and first image, second image.
+    assert_ms(plt("true"), 5.0 * RTT_MS);
+    // The delayed ACK waits 100 ms for company.
+    assert_ms(plt("false"), 5.0 * RTT_MS + 100.0);
+}
+
+#[test]
+fn tls_adds_exactly_the_round_trips_of_its_rfcs() {
+    // Certificate and hello are 3.9 kB, four segments: one flight of the initial window of 4.
+    for (tls, round_trips) in [
+        ("none", 0.0),
+        ("1.2", 2.0),
+        ("1.2-resumed", 1.0),
+        ("1.3", 1.0),
+        ("1.3-resumed", 1.0),
+        ("1.3-0rtt", 0.0),
+    ] {
+        for version in ["http/1.0", "http/1.1", "http/2", "quic-lite"] {
+            let changes = [("http.tls", tls), ("http.version", version)];
+            let outcome = load(document(900).load(&[ROOT]), &scene(&changes));
+            println!("TLS {tls}, {version}");
+            assert_ms(outcome.plt_ms.unwrap(), (2.0 + round_trips) * RTT_MS);
+            assert_ms(outcome.connections[0].established_ms.unwrap(), (1.0 + round_trips) * RTT_MS);
+            let phases = outcome.resources[0].phases.unwrap();
+            assert_ms(phases.connection_setup_ms, (1.0 + round_trips) * RTT_MS);
+        }
+    }
+}
+
+#[test]
+fn a_name_is_looked_up_once_however_many_connections_wait_for_it() {
+    // The images on a new host: one at once, one 30 ms later, while the lookup of 100 ms goes on, and one
+    // on the root's host, whose name is known.
+    let mut b = document(900);
+    b.add("a", image_at("http://i.example/a"), &[ROOT]);
+    b.add("wait", script(0, 30.0), &[ROOT]);
+    b.add("b", image_at("http://i.example/b"), &["wait"]);
+    b.add("c", image_at("http://download_0.example/c"), &[ROOT]);
+    let changes = [("network.dns_ms", "100"), ("http.connections_per_host", "6")];
+    let outcome = load(b.load(&["a", "b", "c"]), &scene(&changes));
+    let root = 100.0 + 2.0 * RTT_MS;
+    assert_ms(end_ms(&outcome, ROOT), root);
+    assert_ms(end_ms(&outcome, "a"), root + 100.0 + 2.0 * RTT_MS);
+    assert_ms(end_ms(&outcome, "b"), root + 100.0 + 2.0 * RTT_MS);
+    assert_ms(end_ms(&outcome, "c"), root + RTT_MS);
+}
+
+/// A document and then `n` images, each requested when the one before is there.
+fn one_after_another(n: u32) -> PageGraph {
+    let mut b = document(900);
+    let mut before = ROOT.to_owned();
+    for i in 0..n {
+        let (image, shown) = (format!("image_{i}"), format!("shown_{i}"));
+        b.add(&image, image_at(&format!("http://download_0.example/{i}")), &[&before]);
+        b.add(&shown, event(0, 0.0), &[&image]);
+        before = shown;
+    }
+    b.load(&[&before]).clone()
+}
+
+#[test]
+fn http_1_0_pays_a_handshake_for_every_request() {
+    for n in 0..4 {
+        let graph = one_after_another(n);
+        let requests = f64::from(n + 1);
+        assert_ms(plt_ms(&graph, &[("http.version", "http/1.0")]), 2.0 * requests * RTT_MS);
+        for version in ["http/1.1", "http/1.1-pipelined", "http/2", "quic-lite"] {
+            assert_ms(plt_ms(&graph, &[("http.version", version)]), (1.0 + requests) * RTT_MS);
+        }
+    }
+}
+
+#[test]
+fn the_server_models_answer_as_in_figure_3_15() {
+    // Requests reach the server at 100 ms: root 80 ms, half a round trip; answers take the other half.
+    // Their delays are 60, 20 and 10 ms. Serial: 60, 80, 90. Parallel: all behind the first. Out of
+    // order: each when it is ready.
+    let mut b = document(900);
+    for (id, delay_ms) in [("a", 60.0), ("b", 20.0), ("c", 10.0)] {
+        let url = format!("http://download_0.example/{id}");
+        b.add(id, response(&url, "image/png", 900, delay_ms), &[ROOT]);
+    }
+    let graph = b.load(&["a", "b", "c"]);
+    for version in ["http/1.1-pipelined", "http/2", "quic-lite"] {
+        for (model, expected) in [
+            ("serial", [180.0, 200.0, 210.0]),
+            ("parallel", [180.0, 180.0, 180.0]),
+            ("out-of-order", [180.0, 140.0, 130.0]),
+        ] {
+            let changes = [("http.version", version), ("server.model", model)];
+            let outcome = load(graph, &scene(&changes));
+            println!("{version}, {model}");
+            for (id, expected_ms) in ["a", "b", "c"].into_iter().zip(expected) {
+                assert_ms(end_ms(&outcome, id), expected_ms);
+            }
+            assert_ms(outcome.plt_ms.unwrap(), expected.into_iter().fold(0.0, f64::max));
+        }
+    }
+}
+
+#[test]
+fn server_queueing_and_processing_are_told_apart() {
+    let mut b = document(900);
+    for (id, delay_ms) in [("a", 60.0), ("b", 20.0)] {
+        let url = format!("http://download_0.example/{id}");
+        b.add(id, response(&url, "image/png", 900, delay_ms), &[ROOT]);
+    }
+    let changes = [("http.version", "http/2"), ("server.model", "serial")];
+    let outcome = load(b.load(&["a", "b"]), &scene(&changes));
+    let b = outcome.resources.iter().find(|r| r.id == "b").unwrap().phases.unwrap();
+    assert_ms(b.connection_setup_ms, 0.0);
+    assert_ms(b.client_queue_ms, 0.0);
+    assert_ms(b.request_flight_ms, 20.0);
+    assert_ms(b.server_queue_ms, 60.0);
+    assert_ms(b.server_processing_ms, 20.0);
+    assert_ms(b.response_wait_ms, 0.0);
+    assert_ms(b.first_byte_flight_ms, 20.0);
+    assert_ms(b.transfer_ms, 0.0);
+}
+
+/// Ids of the resources behind the root, in order of completion.
+fn completions(graph: &PageGraph, changes: &[(&str, &str)]) -> Vec<String> {
+    let outcome = load(graph, &scene(changes));
+    let mut resources: Vec<_> = outcome.resources.iter().filter(|r| r.id != ROOT).collect();
+    resources.sort_by(|a, b| a.end_ms.unwrap().total_cmp(&b.end_ms.unwrap()));
+    resources.iter().map(|r| r.id.clone()).collect()
+}
+
+#[test]
+fn equal_responses_that_wait_together_leave_by_priority() {
+    // The font fills the window of four segments when the others, requested in the order image,
+    // script, style sheet, join it in the send buffer. Classes: style sheets, scripts, images, others.
+    let mut b = document(900);
+    for (id, mime_type) in [
+        ("font", "font/woff"),
+        ("image", "image/png"),
+        ("script", "text/javascript"),
+        ("style", "text/css"),
+    ] {
+        let url = format!("http://download_0.example/{id}");
+        b.add(id, response(&url, mime_type, 5000, 0.0), &[ROOT]);
+    }
+    let graph = b.load(&["font", "image", "script", "style"]);
+    let order = |send_order, priorities| {
+        let changes = [
+            ("http.version", "http/2"),
+            ("http.send_order", send_order),
+            ("http.priorities", priorities),
+        ];
+        completions(graph, &changes)
+    };
+    let as_requested = ["font", "image", "script", "style"];
+    assert_eq!(order("fifo", "mime-class"), as_requested);
+    assert_eq!(order("priority", "none"), as_requested);
+    // What was begun is finished first, or not.
+    assert_eq!(order("priority", "mime-class"), ["font", "style", "script", "image"]);
+    assert_eq!(order("preemptive", "mime-class"), ["style", "script", "image", "font"]);
+}
+
+#[test]
+fn one_to_twelve_connections_fetch_twelve_images_in_the_rounds_counted_by_hand() {
+    // The root's connection is free at 80 ms and serves an image every 40 ms; the others are ready at
+    // 120 ms. After k rounds k + (n - 1)(k - 1) images are there.
+    let mut b = document(900);
+    let ids: Vec<String> = (0..12).map(|i| format!("image_{i}")).collect();
+    for id in &ids {
+        b.add(id, image_at(&format!("http://download_0.example/{id}")), &[ROOT]);
+    }
+    let parents: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let graph = b.load(&parents);
+    let expected =
+        [560.0, 360.0, 280.0, 240.0, 240.0, 200.0, 200.0, 200.0, 200.0, 200.0, 160.0, 160.0];
+    for (n, expected_ms) in (1..).zip(expected) {
+        let n: u32 = n;
+        let outcome = load(graph, &scene(&[("http.connections_per_host", &n.to_string())]));
+        println!("{n} connections");
+        assert_ms(outcome.plt_ms.unwrap(), expected_ms);
+        assert_eq!(outcome.connections.len() as u32, n);
+        // HTTP/2 sends all requests at once; a further connection costs its handshake.
+        let changes = [
+            ("http.version", "http/2"),
+            ("http.connections_per_host", &n.to_string()),
+            ("transport.initial_window_segments", "100"),
+        ];
+        assert_ms(plt_ms(graph, &changes), if n == 1 { 120.0 } else { 160.0 });
+    }
+}
+
+#[test]
+fn an_empty_response_takes_its_round_trip_and_delivers_no_bytes() {
+    let mut b = document(900);
+    b.add("beacon", response("http://download_0.example/b", "", 0, 0.0), &[ROOT]);
+    let graph = b.load(&["beacon"]);
+    for version in ["http/1.0", "http/1.1", "http/2", "quic-lite"] {
+        let outcome = load(graph, &scene(&[("http.version", version)]));
+        let handshake = if version == "http/1.0" { RTT_MS } else { 0.0 };
+        assert_ms(outcome.plt_ms.unwrap(), 3.0 * RTT_MS + handshake);
+        assert_eq!(outcome.totals.bytes, 900, "{version}");
+    }
+}

@@ -1,0 +1,196 @@
+//! The same scenario gives the same load: again, traced, in a batch on any number of threads, in debug
+//! and in release builds.
+//!
+//! The last is kept by `golden/loads.txt`, one line a load, which every build must reproduce. After a
+//! change that is meant to move numbers, write it anew and read the difference:
+//!
+//! ```text
+//! LOADPATH_UPDATE_GOLDEN=1 cargo test --release -p loadpath-sim --test determinism
+//! ```
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use loadpath_sim::outcome::{Outcome, PacketEvent, Status};
+use loadpath_sim::{Job, Options, Scenario, Summary, run_batch, simulate, summarise};
+use loadpath_web::graph::ServerDelays;
+use loadpath_web::page::Page;
+use support::random_scenario::{changes, random_scenario};
+use support::{example_page, ns};
+
+const SCENARIOS: u64 = 200;
+
+const PAGES: [&str; 6] =
+    ["figure-3-1", "shape-baidu", "shape-live", "shape-google", "spdy-page-c", "shape-wikipedia"];
+
+fn pages() -> Vec<Page> {
+    let delays = include_str!("golden/server-delays.json");
+    let delays = ServerDelays::from_json(delays.as_bytes(), "server-delays.json").unwrap();
+    let delays = std::sync::Arc::new(delays);
+    PAGES
+        .iter()
+        .map(|name| {
+            let mut page = example_page(name);
+            // Some delays are drawn.
+            page.resources.iter_mut().step_by(3).for_each(|r| r.server_delay = None);
+            page.with_server_delays(delays.clone())
+        })
+        .collect()
+}
+
+struct Loads {
+    pages: Vec<Page>,
+    scenarios: Vec<Scenario>,
+    jobs: Vec<Job>,
+    outcomes: Vec<Outcome>,
+}
+
+/// All loads, computed once for all tests.
+fn loads() -> &'static Loads {
+    static LOADS: OnceLock<Loads> = OnceLock::new();
+    LOADS.get_or_init(|| {
+        let pages = pages();
+        let scenarios: Vec<Scenario> = (0..SCENARIOS).map(random_scenario).collect();
+        let jobs: Vec<Job> = (0..scenarios.len())
+            .map(|i| Job { page: i % pages.len(), scenario: i, run: i as u64 % 3 })
+            .collect();
+        let outcomes = jobs
+            .iter()
+            .map(|j| simulate(&pages[j.page], &scenarios[j.scenario], j.run, &Options::default()))
+            .collect();
+        Loads { pages, scenarios, jobs, outcomes }
+    })
+}
+
+fn again(job: &Job, trace: bool) -> Outcome {
+    let l = loads();
+    simulate(&l.pages[job.page], &l.scenarios[job.scenario], job.run, &Options { trace })
+}
+
+#[test]
+fn a_load_repeated_is_the_same_load() {
+    for (job, outcome) in loads().jobs.iter().zip(&loads().outcomes) {
+        assert_eq!(&again(job, false), outcome, "scenario {}", job.scenario);
+    }
+}
+
+#[test]
+fn a_trace_changes_nothing() {
+    for (job, outcome) in loads().jobs.iter().zip(&loads().outcomes) {
+        let mut traced = again(job, true);
+        let trace = traced.trace.take().expect("asked for");
+        let sent = trace.packets.iter().filter(|p| p.event == PacketEvent::Sent).count();
+        assert_eq!(sent as u64, outcome.totals.packets);
+        assert_eq!(&traced, outcome, "scenario {}", job.scenario);
+    }
+}
+
+#[test]
+fn batches_on_1_2_and_5_threads_give_the_summaries_of_single_loads() {
+    let l = loads();
+    let pages: Vec<&Page> = l.pages.iter().collect();
+    let single: Vec<Summary> =
+        l.jobs.iter().map(|j| summarise(pages[j.page], &l.scenarios[j.scenario], j.run)).collect();
+    for (summary, outcome) in single.iter().zip(&l.outcomes) {
+        assert_eq!((&summary.status, summary.plt_ms), (&outcome.status, outcome.plt_ms));
+        assert_eq!((summary.dcl_ms, &summary.totals), (outcome.dcl_ms, &outcome.totals));
+        assert_eq!(summary.connections, outcome.connections.len() as u64);
+        assert_eq!(summary.requests, outcome.resources.len() as u64);
+    }
+    for threads in [1, 2, 5] {
+        let finished = AtomicUsize::new(0);
+        let count = || {
+            finished.fetch_add(1, Ordering::Relaxed);
+        };
+        let cancel = AtomicBool::new(false);
+        let batch = run_batch(&pages, &l.scenarios, &l.jobs, threads, &cancel, count);
+        assert_eq!(batch.as_ref(), Some(&single), "{threads} threads");
+        assert_eq!(finished.into_inner(), l.jobs.len());
+    }
+}
+
+#[test]
+fn a_cancelled_batch_gives_nothing() {
+    let l = loads();
+    let pages: Vec<&Page> = l.pages.iter().collect();
+    let cancel = AtomicBool::new(true);
+    assert_eq!(run_batch(&pages, &l.scenarios, &l.jobs, 2, &cancel, || {}), None);
+}
+
+// Draws that never load, or all alike, would prove little.
+#[test]
+fn the_random_scenarios_use_every_key_and_most_of_them_load() {
+    let changed: BTreeSet<String> =
+        (0..SCENARIOS).flat_map(|n| changes(n).1).map(|(key, _)| key).collect();
+    assert_eq!(changed.len(), loadpath_sim::scenario::KEYS.len());
+    let outcomes = &loads().outcomes;
+    let loaded = outcomes.iter().filter(|o| o.status == Status::Complete).count();
+    let lossy = outcomes.iter().filter(|o| o.totals.retransmissions > 0).count();
+    // A name that is not known in time sends no packets.
+    let loads = outcomes.iter().filter(|o| o.totals.packets > 0);
+    let sent = loads.clone().count();
+    let hashes: BTreeSet<&str> = loads.map(|o| o.trace_hash.as_str()).collect();
+    for (i, o) in outcomes.iter().enumerate() {
+        if let Status::Failed { reason } = &o.status {
+            println!("{i} {}: {reason}", o.page);
+        }
+    }
+    println!("{loaded} loaded, {lossy} with retransmissions, {} hashes", hashes.len());
+    assert!(loaded >= 150 && loaded < 200, "{loaded} loaded");
+    assert!(lossy >= 50, "{lossy} with retransmissions");
+    // Scenarios that differ little (one unused key) may load alike.
+    assert!(hashes.len() >= 190, "{} different of {sent} loads", hashes.len());
+}
+
+fn golden(outcomes: &[Outcome]) -> String {
+    let mut text = String::from(
+        "# load, page, plt_ns, dcl_ns, packets, bytes, drops, retransmissions, events, trace_hash\n",
+    );
+    let time = |ms: Option<f64>| ms.map_or("-".to_owned(), |ms| ns(ms).to_string());
+    for (i, o) in outcomes.iter().enumerate() {
+        let (plt, dcl, t) = (time(o.plt_ms), time(o.dcl_ms), &o.totals);
+        writeln!(
+            text,
+            "{i} {} {plt} {dcl} {} {} {} {} {} {}",
+            o.page, t.packets, t.bytes, t.drops, t.retransmissions, t.events, o.trace_hash
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn every_build_gives_the_loads_of_the_golden_file() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/loads.txt");
+    let ours = golden(&loads().outcomes);
+    if std::env::var_os("LOADPATH_UPDATE_GOLDEN").is_some() {
+        std::fs::write(&file, &ours).unwrap();
+        return;
+    }
+    let kept = std::fs::read_to_string(&file).unwrap_or_default();
+    let (mut ours, mut kept) = (ours.lines(), kept.lines());
+    let mut different = Vec::new();
+    loop {
+        match (ours.next(), kept.next()) {
+            (None, None) => break,
+            (a, b) if a == b => {}
+            (a, b) => different.push((a.unwrap_or("nothing"), b.unwrap_or("nothing"))),
+        }
+    }
+    let shown: String = different
+        .iter()
+        .take(5)
+        .map(|(ours, kept)| format!("\n   now {ours}\n  kept {kept}"))
+        .collect();
+    assert!(
+        different.is_empty(),
+        "{} loads differ from {}; if that is meant, run with LOADPATH_UPDATE_GOLDEN=1:{shown}",
+        different.len(),
+        file.display()
+    );
+}

@@ -1,0 +1,113 @@
+//! Random scenarios: every key drawn from what it allows, by a generator of its own, so that the same
+//! number gives the same scenario on every machine.
+
+use std::ops::RangeInclusive;
+
+use loadpath_net::{Stream, Streams};
+use loadpath_sim::Scenario;
+use loadpath_sim::scenario::{KEYS, Key};
+
+/// Where full ranges would make most loads fail or take for ever, narrower ones for most draws.
+const MODERATE: &[(&str, RangeInclusive<f64>)] = &[
+    ("network.rate_bps", 200e3..=1e9),
+    ("network.up_rate_bps", 200e3..=1e9),
+    ("network.rtt_ms", 0.0..=500.0),
+    ("network.server_rate_factor", 1.0..=10.0),
+    ("network.queue_floor_packets", 1.0..=100.0),
+    ("network.queue_limit_bdp", 0.0..=10.0),
+    ("network.queue_limit", 0.0..=1e6),
+    ("network.red_min_fraction", 0.05..=0.6),
+    ("network.red_max_fraction", 0.61..=1.0),
+    ("network.loss_down_fraction", 0.0..=0.1),
+    ("network.loss_up_fraction", 0.0..=0.1),
+    ("network.dns_ms", 0.0..=500.0),
+    ("transport.mss_bytes", 500.0..=9000.0),
+    ("transport.initial_window_segments", 1.0..=100.0),
+    ("transport.send_buffer_bytes", 10e3..=1e9),
+    ("transport.receive_buffer_bytes", 10e3..=1e9),
+    ("transport.window_scale", 0.0..=8.0),
+    ("transport.min_rto_ms", 1.0..=1000.0),
+    ("transport.max_rto_ms", 1e3..=60e3),
+    ("transport.syn_timeout_ms", 100.0..=3000.0),
+    ("transport.syn_retries", 3.0..=20.0),
+    ("transport.data_retries", 5.0..=20.0),
+    ("transport.delayed_ack_segments", 1.0..=10.0),
+    ("transport.delayed_ack_ms", 0.0..=500.0),
+    ("transport.quick_ack_segments", 0.0..=100.0),
+    ("transport.dup_ack_threshold", 1.0..=10.0),
+    ("http.request_bytes", 1.0..=5000.0),
+    ("http.response_header_bytes", 0.0..=5000.0),
+    ("http.tls_client_hello_bytes", 1.0..=5000.0),
+    ("http.tls_server_hello_bytes", 1.0..=5000.0),
+    ("http.tls_certificate_bytes", 0.0..=10e3),
+    ("browser.timer_clamp_ms", 0.0..=50.0),
+];
+
+/// Scenario number `number`, as a profile and the changes to it.
+pub fn changes(number: u64) -> (&'static str, Vec<(String, String)>) {
+    let streams = Streams::new(number, 0);
+    let mut draw = streams.stream("test.scenario", 0);
+    let profile = if draw.unit() < 0.5 { "pcp" } else { "linux" };
+    let changed = draw.unit();
+    let mut changes = Vec::new();
+    for key in KEYS {
+        // A stream for each key: a new key changes no other's draws.
+        let mut draw = streams.stream(key.name, 0);
+        if key.name != "limits.time_ms" && draw.unit() < changed {
+            changes.push((key.name.to_owned(), value(key, &mut draw)));
+        }
+    }
+    // Two minutes are enough to load or to say why not, without hours of idle timeouts.
+    changes.push(("limits.time_ms".into(), "120000".into()));
+    (profile, changes)
+}
+
+/// Scenario number `number`; draws that cannot be together are mended.
+pub fn random_scenario(number: u64) -> Scenario {
+    let (profile, mut changes) = changes(number);
+    loop {
+        match Scenario::resolve(Some(profile), None, &changes) {
+            Ok(scenario) => return scenario,
+            Err(error) => {
+                let culprit =
+                    changes.iter().position(|(key, _)| error.message.starts_with(key.as_str()));
+                let other =
+                    changes.iter().position(|(key, _)| error.message.contains(key.as_str()));
+                changes.remove(culprit.or(other).unwrap_or_else(|| panic!("{error}")));
+            }
+        }
+    }
+}
+
+fn value(key: &Key, draw: &mut Stream) -> String {
+    let allowed = (key.allowed)();
+    let allowed = allowed.strip_suffix(" or \"auto\"").unwrap_or(&allowed);
+    if allowed == "true or false" {
+        return (draw.unit() < 0.5).to_string();
+    }
+    if let Some(names) = allowed.strip_prefix("one of ") {
+        let names: Vec<&str> = names.split(", ").collect();
+        return names[(draw.unit() * names.len() as f64) as usize].to_owned();
+    }
+    let full = range(allowed).unwrap_or_else(|| panic!("{}: {allowed}", key.name));
+    let moderate = MODERATE.iter().find(|(name, _)| *name == key.name).map(|(_, r)| r.clone());
+    let range = match moderate {
+        Some(moderate) if draw.unit() < 0.95 => moderate,
+        _ => full,
+    };
+    let (low, high) = (*range.start(), *range.end());
+    // Small values as often as large ones: halvings are exact on every machine, logarithms are not.
+    let halvings = (draw.unit() * 16.0) as u32;
+    let drawn = low + (high - low) * draw.unit() / f64::from(1u32 << halvings);
+    let whole = !key.name.ends_with("_ms")
+        && !key.name.ends_with("_fraction")
+        && !key.name.ends_with("_probability");
+    if whole { (drawn as u64).to_string() } else { drawn.to_string() }
+}
+
+/// The ends of "... from LOW to HIGH".
+pub fn range(allowed: &str) -> Option<RangeInclusive<f64>> {
+    let (_, ends) = allowed.split_once(" from ")?;
+    let (low, high) = ends.split_once(" to ")?;
+    Some(low.parse().ok()?..=high.parse().ok()?)
+}
