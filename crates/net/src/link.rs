@@ -21,7 +21,7 @@ pub struct HopCounters {
     pub lost_packets: u64,
     /// Time spent sending, for utilisation.
     pub busy: SimDuration,
-    /// Most packets that waited at once.
+    /// Most packets that waited at once; 0 unless the hop counts what waits.
     pub max_waiting_packets: u64,
 }
 
@@ -39,15 +39,18 @@ pub struct Hop {
     /// Service start and size of each packet that may still wait.
     waiting: VecDeque<(SimTime, u32)>,
     waiting_bytes: u64,
+    /// `waiting` is kept up.
+    counts_waiting: bool,
     counters: HopCounters,
 }
 
 impl Hop {
-    /// An idle hop.
+    /// An idle hop. It counts what waits only if its queue looks at that.
     pub fn new(rate: Bitrate, delay: SimDuration, queue: Queue, loss: Loss) -> Hop {
         Hop {
             rate,
             delay,
+            counts_waiting: !queue.ignores_occupancy(),
             queue,
             loss,
             busy_until: SimTime::ZERO,
@@ -56,6 +59,12 @@ impl Hop {
             waiting_bytes: 0,
             counters: HopCounters::default(),
         }
+    }
+
+    /// The same hop, which counts what waits whatever its queue.
+    pub fn counting_waiting(mut self) -> Hop {
+        self.counts_waiting = true;
+        self
     }
 
     /// Offers a packet that arrives at `arrival`, no earlier than the packet before it, and returns
@@ -69,7 +78,7 @@ impl Hop {
             return None;
         }
         let idle = arrival > self.busy_until;
-        if !self.queue.ignores_occupancy() {
+        if self.counts_waiting {
             self.drain(arrival);
             let waiting = self.waiting.len() as u64;
             if !self.queue.admits(size_bytes as u64, waiting, self.waiting_bytes) {
@@ -94,7 +103,8 @@ impl Hop {
         Some(self.busy_until + self.delay)
     }
 
-    /// Packets and bytes that wait for service at `now`, the one in service not counted.
+    /// Packets and bytes that wait for service at `now`, the one in service not counted; zero unless
+    /// the hop counts what waits.
     pub fn occupancy(&mut self, now: SimTime) -> (u64, u64) {
         self.drain(now);
         (self.waiting.len() as u64, self.waiting_bytes)
@@ -224,6 +234,17 @@ mod tests {
         let admitted = (0..50).filter(|_| h.admit(SimTime::ZERO, 1500).is_some()).count();
         assert_eq!(admitted, 4);
         assert!(h.admit(SimTime::ZERO, 1).is_none());
+    }
+
+    #[test]
+    fn an_unlimited_queue_counts_what_waits_if_asked() {
+        let mut h = hop(8_000_000, Queue::Unlimited).counting_waiting();
+        for _ in 0..10 {
+            h.admit(SimTime::ZERO, 1000);
+        }
+        assert_eq!(h.occupancy(SimTime::ZERO), (9, 9000));
+        assert_eq!(h.occupancy(SimTime(1_000_000)), (8, 8000));
+        assert_eq!(h.counters().max_waiting_packets, 9);
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl<'a, T: Tracer> World<'a, T> {
         let bottleneck = |rate, kind, loss_fraction, name| {
             let queue = queue(scenario.queue(kind, rate), streams.stream("queue.red", name));
             let loss = loss(loss_fraction, streams.stream("link.loss", name));
-            Hop::new(rate, hop_delay, queue, loss)
+            Hop::new(rate, hop_delay, queue, loss).counting_waiting()
         };
         let server_rate = rate.max(up_rate).times(n.server_rate_factor);
         let servers = page

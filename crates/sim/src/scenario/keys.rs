@@ -293,7 +293,7 @@ sections! {
 
         #[doc = "Segments acknowledged at once at the start of a connection."]
         quick_ack_segments: u64, 0..=10_000,
-        pcp 0, "ns-3 has none",
+        pcp 0, "thesis Table 3.3 has two segments or 100 ms only; 1 is ns-3.18 to 3.22 (ProcessSynSent sets m_delAckCount)",
         linux 16, "Linux TCP_MAX_QUICKACKS";
 
         #[doc = "A segment that ends a message is acknowledged at once."]
@@ -359,7 +359,7 @@ sections! {
         #[doc = "Congestion window validation after idle and application-limited periods."]
         validation: ValidationKind, (),
         pcp ValidationKind::CumulativeAcks, "thesis appendix C, RFC 2861; see docs/validation",
-        linux ValidationKind::Cumulative, "Linux tcp_slow_start_after_idle (idle only)";
+        linux ValidationKind::Cumulative, "Linux tcp_slow_start_after_idle: tcp_cwnd_restart, tcp_cwnd_application_limited";
 
         #[doc = "Lower bound of the window after validation."]
         validation_floor: ValidationFloor, (),
