@@ -73,7 +73,10 @@ fn all_load(sites: &[Page], scenarios: &[Scenario]) -> Vec<Summary> {
         .map(|(job, load)| {
             let n = &scenarios[job.scenario].network;
             let site = &sites[job.page].name;
-            format!("{site} at {} bit/s, {} ms: {:?}", n.rate_bps, n.rtt_ms, load.status)
+            let s = &scenarios[job.scenario];
+            let (profile, version) = (&s.profile, s.http.version.name);
+            let network = format!("{} bit/s, {} ms", n.rate_bps, n.rtt_ms);
+            format!("{site}, {profile}, {version}, {network}: {:?}", load.status)
         })
         .collect();
     assert!(failures.is_empty(), "{} of {}: {failures:#?}", failures.len(), jobs.len());

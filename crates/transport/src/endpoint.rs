@@ -201,10 +201,15 @@ impl Endpoint {
     pub fn on_timeout(&mut self, now: SimTime) {
         if self.syn_deadline.is_some_and(|at| at <= now) {
             self.syn_deadline = None;
-            if self.syn_tries > self.config.max_syn_retries {
-                self.fail(Failure::ConnectTimeout);
-            } else {
+            if self.syn_tries <= self.config.max_syn_retries {
                 self.syn_due = true;
+            } else if self.state == State::SynReceived {
+                // The server forgets the attempt, and the client's next SYN begins anew (Linux drops
+                // the request socket). Whether the connection failed is for the client to say.
+                self.state = State::Listen;
+                self.syn_tries = 0;
+            } else {
+                self.fail(Failure::ConnectTimeout);
             }
         }
         if self.receiver.ack_deadline().is_some_and(|at| at <= now) {
