@@ -11,7 +11,7 @@ use crate::{Delivery, Flags, Message, MessageId, PathId, Report, Segment, TcpCon
 /// Why a connection ended before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The SYN or its answer was retransmitted as often as allowed.
+    /// The SYN was retransmitted as often as allowed.
     ConnectTimeout,
     /// The same data were retransmitted as often as allowed.
     DataTimeout,
@@ -161,7 +161,9 @@ impl Endpoint {
             }
             State::SynReceived => {
                 if syn {
-                    // The answer was lost, or the SYN came twice.
+                    // The answer was lost, or the SYN came twice. The answer echoes the later clock
+                    // (RFC 7323, section 4.3), or the client would measure its own timeouts.
+                    self.receiver.on_timestamp(segment);
                     self.syn_due = true;
                     return;
                 }
@@ -204,10 +206,8 @@ impl Endpoint {
             if self.syn_tries <= self.config.max_syn_retries {
                 self.syn_due = true;
             } else if self.state == State::SynReceived {
-                // The server forgets the attempt, and the client's next SYN begins anew (Linux drops
-                // the request socket). Whether the connection failed is for the client to say.
-                self.state = State::Listen;
-                self.syn_tries = 0;
+                // No more answers by itself; the client's next SYN gets one. Whether the connection
+                // failed is for the client to say (Linux drops the request socket here).
             } else {
                 self.fail(Failure::ConnectTimeout);
             }
