@@ -19,7 +19,7 @@ pub struct HopCounters {
     pub queue_drops: u64,
     /// Packets that the loss process took.
     pub lost_packets: u64,
-    /// Time spent sending, for utilisation.
+    /// Time that sending what was admitted takes; see [`Hop::busy_by`].
     pub busy: SimDuration,
     /// Most packets that waited at once; 0 unless the hop counts what waits.
     pub max_waiting_packets: u64,
@@ -108,6 +108,11 @@ impl Hop {
     pub fn occupancy(&mut self, now: SimTime) -> (u64, u64) {
         self.drain(now);
         (self.waiting.len() as u64, self.waiting_bytes)
+    }
+
+    /// Time spent sending until `now`, for utilisation.
+    pub fn busy_by(&self, now: SimTime) -> SimDuration {
+        self.counters.busy - self.busy_until.since(now)
     }
 
     /// Counters so far.
@@ -215,6 +220,17 @@ mod tests {
         );
         assert_eq!(h.admit(SimTime(5_000), 1000), Some(SimTime(5_000 + 1_000_000 + 10_000_000)));
         assert_eq!(h.admit(SimTime(5_000_000), 1000), Some(SimTime(16_000_000)));
+    }
+
+    #[test]
+    fn a_link_is_busy_for_no_longer_than_time_has_passed() {
+        let mut h = hop(8_000_000, Queue::Unlimited);
+        for _ in 0..5 {
+            h.admit(SimTime(2_000_000), 1000);
+        }
+        let busy = |ns| h.busy_by(SimTime(ns)).0;
+        assert_eq!((busy(2_000_000), busy(4_500_000)), (0, 2_500_000));
+        assert_eq!((busy(7_000_000), busy(9_000_000)), (5_000_000, 5_000_000));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Running loads: one with its whole outcome, or many of which only the figures are kept.
 
-use loadpath_net::HopCounters;
+use loadpath_net::Hop;
 use loadpath_web::page::{Page, PageResource};
 use serde::Serialize;
 
@@ -111,10 +111,7 @@ fn outcome<T: Tracer>(
         dcl_ms: world.browser.dom_content_loaded().map(ms),
         resources: world.requested.iter().map(|&r| resource(world, scenario, r)).collect(),
         connections: connections(world),
-        queues: vec![
-            queue(world, DOWN, world.down.hop().counters()),
-            queue(world, UP, world.up.counters()),
-        ],
+        queues: vec![queue(world, DOWN, world.down.hop()), queue(world, UP, &world.up)],
         totals: totals(world),
         trace_hash: format!("{hash:016x}"),
         trace: trace.map(|t| with_resource_order(t, &world.requested)),
@@ -200,7 +197,8 @@ fn connections<T>(world: &World<T>) -> Vec<ConnectionOutcome> {
         .collect()
 }
 
-fn queue<T>(world: &World<T>, index: usize, c: HopCounters) -> QueueOutcome {
+fn queue<T>(world: &World<T>, index: usize, hop: &Hop) -> QueueOutcome {
+    let c = hop.counters();
     let name = if index == DOWN { "bottleneck.down" } else { "bottleneck.up" };
     QueueOutcome {
         name: name.into(),
@@ -209,7 +207,7 @@ fn queue<T>(world: &World<T>, index: usize, c: HopCounters) -> QueueOutcome {
         dropped_packets: c.queue_drops,
         lost_packets: c.lost_packets,
         max_waiting_packets: c.max_waiting_packets,
-        utilisation: c.busy.as_secs_f64() / world.now.as_secs_f64().max(1e-9),
+        utilisation: hop.busy_by(world.now).as_secs_f64() / world.now.as_secs_f64().max(1e-9),
     }
 }
 

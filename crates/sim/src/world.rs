@@ -211,13 +211,13 @@ impl<'a, T: Tracer> World<'a, T> {
         self.browser.start(self.now);
         self.follow_browser();
         while self.browser.load_event().is_none() {
+            let why = || self.browser.why_incomplete().unwrap_or_default();
             let Some((at, event)) = self.events.pop() else {
-                let why = self.browser.why_incomplete().unwrap_or_default();
-                return Err(format!("nothing left to do: {why}"));
+                return Err(format!("nothing left to do: {}", why()));
             };
             debug_assert!(at >= self.now, "time went back");
             if at > self.settings.time_limit {
-                return Err(format!("not loaded by {}", self.settings.time_limit));
+                return Err(format!("not loaded by {}: {}", self.settings.time_limit, why()));
             }
             self.now = at;
             self.events_handled += 1;

@@ -220,7 +220,7 @@ fn a_load_that_cannot_succeed_says_why() {
                 ("network.queue_unit", "bytes"),
                 ("network.queue_limit", "1"),
             ],
-            "connection 0 to figure-3-1.example failed at the server: ConnectTimeout",
+            "connection 0 to figure-3-1.example failed at the client: ConnectTimeout",
         ),
     ] {
         let reason = reason(changes);

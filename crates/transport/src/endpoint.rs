@@ -11,7 +11,7 @@ use crate::{Delivery, Flags, Message, MessageId, PathId, Report, Segment, TcpCon
 /// Why a connection ended before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The SYN or its answer was retransmitted as often as allowed.
+    /// The SYN was retransmitted as often as allowed.
     ConnectTimeout,
     /// The same data were retransmitted as often as allowed.
     DataTimeout,
@@ -161,7 +161,9 @@ impl Endpoint {
             }
             State::SynReceived => {
                 if syn {
-                    // The answer was lost, or the SYN came twice.
+                    // The answer was lost, or the SYN came twice. The answer echoes the later clock
+                    // (RFC 7323, section 4.3), or the client would measure its own timeouts.
+                    self.receiver.on_timestamp(segment);
                     self.syn_due = true;
                     return;
                 }
@@ -201,10 +203,13 @@ impl Endpoint {
     pub fn on_timeout(&mut self, now: SimTime) {
         if self.syn_deadline.is_some_and(|at| at <= now) {
             self.syn_deadline = None;
-            if self.syn_tries > self.config.max_syn_retries {
-                self.fail(Failure::ConnectTimeout);
-            } else {
+            if self.syn_tries <= self.config.max_syn_retries {
                 self.syn_due = true;
+            } else if self.state == State::SynReceived {
+                // No more answers by itself; the client's next SYN gets one. Whether the connection
+                // failed is for the client to say (Linux drops the request socket here).
+            } else {
+                self.fail(Failure::ConnectTimeout);
             }
         }
         if self.receiver.ack_deadline().is_some_and(|at| at <= now) {

@@ -117,6 +117,7 @@ scripts! {
     slow_start_by_bytes_stops_at_the_threshold
     slow_start_per_ack
     small_receive_window_is_used
+    syn_answer_given_up
     syn_answer_lost
     syn_retries_are_limited
     syn_timeout_doubles
