@@ -185,7 +185,7 @@ pub struct Totals {
 pub struct Trace {
     /// Every packet, in order of time.
     pub packets: Vec<PacketRecord>,
-    /// The server's congestion window whenever it changed.
+    /// The server's congestion state after each of its steps that changed it.
     pub windows: Vec<WindowRecord>,
     /// Queue occupancy whenever a packet arrived.
     pub queues: Vec<QueueRecord>,
@@ -216,7 +216,7 @@ pub struct PacketRecord {
     pub connection: usize,
     /// True from client to server.
     pub up: bool,
-    /// Header flags: "S", "SA", "A", "PA", "FA", "R".
+    /// Header flags: "S", "SA", "A", "PA", "FA", "FPA", "R".
     pub flags: &'static str,
     /// Sequence number, SYN is 0.
     pub seq: u64,

@@ -40,7 +40,7 @@ impl Tracer for Off {
     fn queue(&mut self, _: SimTime, _: usize, _: impl FnOnce() -> (u64, u64)) {}
 }
 
-/// A hash over every packet (FNV-1a over its integers).
+/// A hash over every packet: FNV-1a over its integers, a word at a time.
 pub(crate) struct Hash(pub(crate) u64);
 
 impl Default for Hash {
@@ -51,9 +51,7 @@ impl Default for Hash {
 
 impl Hash {
     pub(crate) fn add(&mut self, value: u64) {
-        for byte in value.to_le_bytes() {
-            self.0 = (self.0 ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        self.0 = (self.0 ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
     }
 }
 
@@ -149,6 +147,7 @@ fn flag_text(f: Flags) -> &'static str {
         (true, _, _, _, false) => "S",
         (true, _, _, _, true) => "SA",
         (_, _, true, _, _) => "R",
+        (_, true, _, true, _) => "FPA",
         (_, true, _, _, _) => "FA",
         (_, _, _, true, _) => "PA",
         _ => "A",

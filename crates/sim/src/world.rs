@@ -128,6 +128,13 @@ struct Settings {
     time_limit: SimTime,
 }
 
+impl Settings {
+    /// Whether the TLS handshake has a flight of this number.
+    fn has_flight(&self, index: usize) -> bool {
+        self.handshake.flight(&self.flight_sizes, index).is_some()
+    }
+}
+
 impl<'a, T: Tracer> World<'a, T> {
     pub(crate) fn new(page: &'a Page, scenario: &Scenario, run: u64, tracer: T, log: bool) -> Self {
         let n = &scenario.network;
@@ -418,7 +425,7 @@ impl<'a, T: Tracer> World<'a, T> {
         if flight.opens_requests && !flight.from_client {
             self.ready(connection);
         }
-        if s_has_flight(&self.settings, index + 1) {
+        if self.settings.has_flight(index + 1) {
             self.advance_handshake(connection, index + 1);
         }
     }
@@ -602,10 +609,6 @@ impl<'a, T: Tracer> World<'a, T> {
         let host = &self.page.hosts[host as usize].name;
         format!("connection {connection} to {host} failed at the {side}: {failure:?}")
     }
-}
-
-fn s_has_flight(s: &Settings, index: usize) -> bool {
-    s.handshake.flight(&s.flight_sizes, index).is_some()
 }
 
 fn bitrate(bps: u64) -> Bitrate {
