@@ -81,6 +81,14 @@ impl<E: Copy> EventQueue<E> {
         self.heap.first().map(|e| e.at)
     }
 
+    /// As [`next_time`](Self::next_time), [`SimTime::MAX`] if nothing is pending; prepares
+    /// [`pop`](Self::pop).
+    #[inline]
+    pub fn settled_time(&mut self) -> SimTime {
+        self.settle();
+        self.heap.first().map_or(SimTime::MAX, |e| e.at)
+    }
+
     /// Number of pending events.
     pub fn len(&self) -> usize {
         self.heap.len() - usize::from(self.vacant)

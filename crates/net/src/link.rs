@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 
 use crate::{Bitrate, Loss, Queue, SimDuration, SimTime};
 
+/// Nanoseconds that a byte takes at 1 bit/s.
+const BIT_NS_PER_BYTE: u64 = 8_000_000_000;
+
 /// What happened at a hop so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HopCounters {
@@ -29,6 +32,8 @@ pub struct HopCounters {
 #[derive(Clone, Debug)]
 pub struct Hop {
     rate: Bitrate,
+    /// Where that is a whole number, which spares a division a packet; else 0.
+    ns_per_byte: u64,
     delay: SimDuration,
     queue: Queue,
     loss: Loss,
@@ -47,8 +52,10 @@ pub struct Hop {
 impl Hop {
     /// An idle hop. It counts what waits only if its queue looks at that.
     pub fn new(rate: Bitrate, delay: SimDuration, queue: Queue, loss: Loss) -> Hop {
+        let exact = BIT_NS_PER_BYTE.is_multiple_of(rate.bps());
         Hop {
             rate,
+            ns_per_byte: if exact { BIT_NS_PER_BYTE / rate.bps() } else { 0 },
             delay,
             counts_waiting: !queue.ignores_occupancy(),
             queue,
@@ -95,9 +102,13 @@ impl Hop {
             self.busy_until = arrival;
             self.remainder = 0;
         }
-        let numerator = size_bytes as u64 * 8_000_000_000 + self.remainder;
-        let span = SimDuration(numerator / self.rate.bps());
-        self.remainder = numerator % self.rate.bps();
+        let span = if self.ns_per_byte > 0 {
+            SimDuration(size_bytes as u64 * self.ns_per_byte)
+        } else {
+            let numerator = size_bytes as u64 * BIT_NS_PER_BYTE + self.remainder;
+            self.remainder = numerator % self.rate.bps();
+            SimDuration(numerator / self.rate.bps())
+        };
         self.busy_until += span;
         self.counters.busy = self.counters.busy + span;
         Some(self.busy_until + self.delay)

@@ -58,7 +58,11 @@ pub(crate) struct World<'a, T> {
     pub(crate) events_handled: u64,
     pub(crate) data_packets: u64,
     pub(crate) packets: u64,
-    events: EventQueue<Event>,
+    /// Packets that reach the next hop: one event a link.
+    arrivals: EventQueue<Event>,
+    /// Everything else, mostly retransmission timers far ahead, which would only make the queue of
+    /// arrivals deeper.
+    timers: EventQueue<Event>,
     servers: Vec<ServerLinks>,
     client: Client,
     browser_armed: SimTime,
@@ -188,7 +192,8 @@ impl<'a, T: Tracer> World<'a, T> {
             events_handled: 0,
             data_packets: 0,
             packets: 0,
-            events: EventQueue::default(),
+            arrivals: EventQueue::default(),
+            timers: EventQueue::default(),
             servers,
             client: Client::new(h.version, page.hosts.len(), h.connections_per_host.get() as u32),
             browser_armed: SimTime::MAX,
@@ -218,8 +223,9 @@ impl<'a, T: Tracer> World<'a, T> {
         self.browser.start(self.now);
         self.follow_browser();
         while self.browser.load_event().is_none() {
+            let next = self.next_event();
             let why = || self.browser.why_incomplete().unwrap_or_default();
-            let Some((at, event)) = self.events.pop() else {
+            let Some((at, event)) = next else {
                 return Err(format!("nothing left to do: {}", why()));
             };
             debug_assert!(at >= self.now, "time went back");
@@ -248,11 +254,21 @@ impl<'a, T: Tracer> World<'a, T> {
         Ok(())
     }
 
+    /// The earliest event; at the same instant arrivals come before timers.
+    #[inline]
+    fn next_event(&mut self) -> Option<(SimTime, Event)> {
+        if self.arrivals.settled_time() <= self.timers.settled_time() {
+            self.arrivals.pop()
+        } else {
+            self.timers.pop()
+        }
+    }
+
     fn at_switch(&mut self, host: u32) {
         let link = &mut self.servers[host as usize].to_switch;
         let Some((at, packet)) = link.poll(self.now) else { return };
         if let Some(next) = link.next_event() {
-            self.events.push(next, Event::ToSwitch { host });
+            self.arrivals.push(next, Event::ToSwitch { host });
         }
         let down = &mut self.down;
         self.tracer.queue(at, DOWN, || down.hop_mut().occupancy(at));
@@ -262,7 +278,7 @@ impl<'a, T: Tracer> World<'a, T> {
             self.tracer.packet(at, PacketEvent::Dropped, Direction::Down, p.connection, &p.segment);
         } else if was_empty {
             let next = down.next_event().expect("a packet was just enqueued");
-            self.events.push(next, Event::ToClient);
+            self.arrivals.push(next, Event::ToClient);
         }
     }
 
@@ -271,7 +287,7 @@ impl<'a, T: Tracer> World<'a, T> {
             return Ok(());
         };
         if let Some(next) = self.down.next_event() {
-            self.events.push(next, Event::ToClient);
+            self.arrivals.push(next, Event::ToClient);
         }
         self.tracer.packet(at, PacketEvent::Delivered, Direction::Down, connection, &segment);
         self.data_packets += u64::from(segment.len > 0);
@@ -357,7 +373,7 @@ impl<'a, T: Tracer> World<'a, T> {
             && at < self.browser_armed
         {
             self.browser_armed = at;
-            self.events.push(at, Event::Browser);
+            self.timers.push(at, Event::Browser);
         }
     }
 
@@ -382,7 +398,7 @@ impl<'a, T: Tracer> World<'a, T> {
         if at <= self.now {
             self.connect(connection);
         } else {
-            self.events.push(at, Event::NameResolved { connection });
+            self.timers.push(at, Event::NameResolved { connection });
         }
     }
 
@@ -445,7 +461,7 @@ impl<'a, T: Tracer> World<'a, T> {
             return Ok(());
         };
         if let Some(next) = link.next_event() {
-            self.events.push(next, Event::ToServer { host });
+            self.arrivals.push(next, Event::ToServer { host });
         }
         self.tracer.packet(at, PacketEvent::Delivered, Direction::Up, connection, &segment);
         self.connections[connection as usize].server.on_segment(at, &segment);
@@ -484,7 +500,7 @@ impl<'a, T: Tracer> World<'a, T> {
         } else {
             SimDuration::ZERO
         };
-        self.events.push(self.now + delay, Event::Processed { connection, resource });
+        self.timers.push(self.now + delay, Event::Processed { connection, resource });
     }
 
     fn processed(&mut self, connection: u32, resource: u32) {
@@ -556,7 +572,7 @@ impl<'a, T: Tracer> World<'a, T> {
                     link.enqueue(at_switch, segment.wire_bytes, packet);
                     if was_empty {
                         let next = link.next_event().expect("a packet was just enqueued");
-                        self.events.push(next, Event::ToServer { host: c.host });
+                        self.arrivals.push(next, Event::ToServer { host: c.host });
                     }
                 }
             }
@@ -565,7 +581,7 @@ impl<'a, T: Tracer> World<'a, T> {
             && at < c.client_armed
         {
             c.client_armed = at;
-            self.events.push(at, Event::ClientTimer { connection });
+            self.timers.push(at, Event::ClientTimer { connection });
         }
         match c.client.failure() {
             None => Ok(()),
@@ -588,7 +604,7 @@ impl<'a, T: Tracer> World<'a, T> {
             link.enqueue(now, segment.wire_bytes, Packet { connection, segment });
             if was_empty {
                 let next = link.next_event().expect("a packet was just enqueued");
-                self.events.push(next, Event::ToSwitch { host: c.host });
+                self.arrivals.push(next, Event::ToSwitch { host: c.host });
             }
         }
         self.tracer.window(now, connection, &c.server);
@@ -596,7 +612,7 @@ impl<'a, T: Tracer> World<'a, T> {
             && at < c.server_armed
         {
             c.server_armed = at;
-            self.events.push(at, Event::ServerTimer { connection });
+            self.timers.push(at, Event::ServerTimer { connection });
         }
         match c.server.failure() {
             None => Ok(()),
