@@ -52,7 +52,7 @@ pub struct Hop {
 impl Hop {
     /// An idle hop. It counts what waits only if its queue looks at that.
     pub fn new(rate: Bitrate, delay: SimDuration, queue: Queue, loss: Loss) -> Hop {
-        let exact = BIT_NS_PER_BYTE.is_multiple_of(rate.bps());
+        let exact = BIT_NS_PER_BYTE % rate.bps() == 0;
         Hop {
             rate,
             ns_per_byte: if exact { BIT_NS_PER_BYTE / rate.bps() } else { 0 },
