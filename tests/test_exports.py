@@ -288,8 +288,11 @@ class TestSimulatedLoads:
     PAGE = "example:shape-reddit"
 
     def load(self, http: str, name: str, capture: CapturePoint = CapturePoint.CLIENT) -> bytes:
+        small_queue = {"network.queue_floor_packets": 10}
         self.outcome, scenario = load_traced(
-            self.PAGE, {"http": http, "profile": "linux", "connectivity": "cable"}, run=0
+            self.PAGE,
+            {"http": http, "profile": "linux", "connectivity": "cable", "set": small_queue},
+            run=0,
         )
         assert self.outcome.totals.retransmissions > 0
         return write_export(self.outcome, name, scenario=scenario, page=self.PAGE, capture=capture)
