@@ -161,7 +161,7 @@ sections! {
         #[doc = "Full packets that the queue limit is never below."]
         queue_floor_packets: u64, 1..=1_000_000,
         pcp 1, "an empty queue takes a packet; sensitivity in docs/validation",
-        linux 50, "dummynet's default queue, ipfw(8), in WebPageTest and the SPDY draft alike";
+        linux 50, "dummynet's default queue, ipfw(8); a choice, not a measurement";
 
         #[doc = "Queue limit in bandwidth-delay products."]
         queue_limit_bdp: f64, 0.0..=1000.0,
