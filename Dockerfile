@@ -10,6 +10,8 @@ COPY . .
 RUN /venv/bin/maturin build --release --locked --out /dist
 
 FROM python:3.13-slim-bookworm
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends iproute2 \
+    && rm -rf /var/lib/apt/lists/*
 RUN --mount=type=bind,from=build,source=/dist,target=/dist \
     pip install --quiet --no-cache-dir /dist/*.whl \
     && useradd --create-home loadpath

@@ -10,14 +10,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-ns3 \
-	fuzz docs clean
+.PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 \
+	fuzz docs clean study-profiler study-self-consistency
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | expand -t 14
 
 $(READY): pyproject.toml scripts/venv.sh
 	@scripts/venv.sh $(VENV)
+	@scripts/apt.sh 'loadpath profile' chromium-headless-shell
 	@touch $@
 
 build: $(READY) ## leave the command at .venv/bin/loadpath
@@ -31,8 +32,8 @@ test: lint test-rust wasm test-wheel test-python ## everything that CI runs
 lint: build ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
-	$(BIN)/ruff format --check --quiet python tests scripts
-	$(BIN)/ruff check --quiet python tests scripts
+	$(BIN)/ruff format --check --quiet python tests scripts studies
+	$(BIN)/ruff check --quiet python tests scripts studies
 	$(BIN)/mypy
 
 test-rust: ## unit, packet-script and property tests of the engine
@@ -51,11 +52,26 @@ test-wheel: wheel
 
 test-python: build ## pytest: API, command line, exports, documentation
 	@scripts/apt.sh 'tests that read packet captures' tshark
+	@scripts/apt.sh 'tests that draw page graphs' graphviz
+	@scripts/apt.sh 'loadpath profile and its tests' chromium-headless-shell
 	$(BIN)/python -m mypy.stubtest loadpath._core --allowlist tests/stubtest-allowlist.txt
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/pytest
 
 bench: ## speed; BENCH_JSON=FILE writes the numbers, too
 	@scripts/bench.sh
+
+bench-link: build ## how exact links in real time are here (needs an idle machine, minutes)
+	@$(BIN)/python scripts/bench_link.py docs/validation
+
+STUDIES := $(or $(LOADPATH_CACHE),$(HOME)/.cache/loadpath)/studies
+
+study-profiler: build ## what the profiler explains of real pages of packages (hours; PROFILES=10)
+	@scripts/apt.sh 'servers of the studies' nginx-light
+	@$(BIN)/python studies/profile_packages.py $(STUDIES)/profiler docs/validation --profiles $(or $(PROFILES),10)
+
+study-self-consistency: build ## real loads over slow links against simulations of profiles (hours)
+	@scripts/apt.sh 'servers of the studies' nginx-light
+	@$(BIN)/python studies/self_consistency.py $(STUDIES)/self-consistency docs/validation
 
 bench-ns3: ## the same load in ns-3 and here
 	@benches/ns3/run.sh

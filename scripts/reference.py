@@ -6,6 +6,7 @@ usage: scripts/reference.py FOLDER
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from typer.main import get_command
 
@@ -66,13 +67,15 @@ def networks_reference() -> str:
 
 def cli_reference() -> str:
     """Every verb with its options."""
-    return "\n".join(["# Command line\n", NOTE, *_verbs()])
+    return "\n".join(["# Command line\n", NOTE, *_verbs("loadpath", get_command(app))])
 
 
-def _verbs() -> Iterator[str]:
-    group = get_command(app)
-    for name, command in sorted(group.commands.items()):  # type: ignore[attr-defined]
-        yield f"## `loadpath {name}`\n"
+def _verbs(prefix: str, group: Any) -> Iterator[str]:
+    for name, command in sorted(group.commands.items()):
+        if hasattr(command, "commands"):
+            yield from _verbs(f"{prefix} {name}", command)
+            continue
+        yield f"## `{prefix} {name}`\n"
         yield f"{' '.join((command.help or '').split())}\n"
         yield "| | |"
         yield "| --- | --- |"

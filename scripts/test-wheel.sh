@@ -17,4 +17,6 @@ simulate --version
 simulate simulate example:figure-3-1 -n 3
 simulate waterfall example:figure-3-1 -o figure-3-1.svg
 grep -q '</svg>' figure-3-1.svg
+# Sweeps need an extra, and say so.
+simulate sweep nothing.toml 2>&1 | grep -q "loadpath\[experiments\]"
 echo "wheel: $(basename "$wheel") installs and simulates"

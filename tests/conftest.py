@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from loadpath.diagnosis import examine
+
 ROOT = Path(__file__).resolve().parent.parent
 
 Loadpath = Callable[..., subprocess.CompletedProcess[str]]
@@ -29,6 +31,14 @@ def corpus() -> Path:
     if folder is None:
         pytest.skip("no corpus: set LOADPATH_CORPUS to its folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def links() -> None:
+    """Skips tests that need links where there can be none."""
+    [finding] = [finding for finding in examine() if finding.what == "links"]
+    if not finding.ok:
+        pytest.skip(f"no links on this machine: {finding.found}")
 
 
 @pytest.fixture

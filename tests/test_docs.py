@@ -19,18 +19,20 @@ import reference
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md"]
 BLOCK = re.compile(
-    r"^(?P<skip><!-- not run -->\n)?```(?P<language>sh|python)\n(?P<text>.*?)^```$", re.S | re.M
+    r"^(?:<!-- (?P<mark>not run|needs links)(?::[^\n]*)? -->\n)?"
+    r"```(?P<language>sh|python)\n(?P<text>.*?)^```$",
+    re.S | re.M,
 )
 
 
 def _blocks(path: Path) -> Iterator[Any]:
     text = path.read_text()
     for match in BLOCK.finditer(text):
-        if not match["skip"]:
+        if match["mark"] != "not run":
             line = text.count("\n", 0, match.start()) + 1
-            yield pytest.param(
-                path.stem, match["language"], match["text"], id=f"{path.name}:{line}"
-            )
+            fixtures = ["links"] if match["mark"] else []
+            block = (path.stem, match["language"], match["text"], fixtures)
+            yield pytest.param(*block, id=f"{path.name}:{line}")
 
 
 BLOCKS = [block for path in DOCUMENTS for block in _blocks(path)]
@@ -42,10 +44,17 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("documentation")
 
 
-@pytest.mark.parametrize(("document", "language", "text"), BLOCKS)
+@pytest.mark.parametrize(("document", "language", "text", "fixtures"), BLOCKS)
 def test_every_command_in_the_documentation_works(
-    folders: Path, document: str, language: str, text: str
+    request: pytest.FixtureRequest,
+    folders: Path,
+    document: str,
+    language: str,
+    text: str,
+    fixtures: list[str],
 ) -> None:
+    for fixture in fixtures:
+        request.getfixturevalue(fixture)
     program = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}[language]
     folder = folders / document
     folder.mkdir(exist_ok=True)

@@ -2,11 +2,13 @@ from collections.abc import Callable, Sequence
 from typing import TypedDict, final
 
 __version__: str
+ENGINE: str
 
 class LoadpathError(Exception): ...
 class GraphError(LoadpathError): ...
 class ScenarioError(LoadpathError): ...
 class CorpusError(LoadpathError): ...
+class LinkError(LoadpathError): ...
 
 @final
 class ServerDelays:
@@ -41,6 +43,8 @@ class Scenario:
     ) -> Scenario: ...
     def to_toml(self) -> str: ...
 
+def recorded_durations_ms(data: bytes, origin: str) -> dict[str, float]: ...
+
 class ScenarioKey(TypedDict):
     name: str
     doc: str
@@ -60,6 +64,14 @@ def summarise_batch(
     threads: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> bytes: ...
+def summarise_columns(
+    pages: Sequence[Page],
+    scenarios: Sequence[Scenario],
+    jobs: tuple[bytes, bytes, bytes],
+    *,
+    threads: int = 0,
+    progress: Callable[[int], object] | None = None,
+) -> tuple[list[tuple[str, str, bytes]], list[tuple[int, str]]]: ...
 
 class CorpusPage(TypedDict):
     name: str
@@ -80,3 +92,32 @@ def import_graph(
     fetch_late_references: bool = False,
 ) -> tuple[bytes, bool, bytes]: ...
 def import_distributions(files: Sequence[tuple[str, bytes, str]]) -> bytes: ...
+
+# Linux only:
+
+@final
+class Namespaces:
+    @staticmethod
+    def create() -> Namespaces: ...
+    @property
+    def descriptors(self) -> tuple[int, int]: ...
+    def start_link(
+        self,
+        scenario: Scenario,
+        congestion: str,
+        delay_ms: tuple[float, float],
+        run: int = 0,
+        drop_down: Sequence[int] | None = None,
+        drop_up: Sequence[int] | None = None,
+    ) -> RunningLink: ...
+
+@final
+class RunningLink:
+    @property
+    def failed(self) -> bool: ...
+    def stop(self) -> bytes: ...
+
+def become_init() -> None: ...
+def die_with_parent() -> None: ...
+def enter_namespaces(owner: int, network: int) -> None: ...
+def link_addresses() -> tuple[str, str, str]: ...

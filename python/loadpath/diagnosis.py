@@ -10,6 +10,8 @@ from loadpath import _core
 from loadpath.api import simulate
 from loadpath.errors import LoadpathError
 from loadpath.pages import EXAMPLE_PREFIX, example_names
+from loadpath.profiler.chromium import DEFAULT_BROWSER
+from loadpath.testbed import open_link
 
 __all__ = ["Finding", "examine"]
 
@@ -36,6 +38,10 @@ def examine() -> list[Finding]:
         _simulation(),
         Finding("processors", True, f"{len(os.sched_getaffinity(0))}: batches use all of them"),
         _corpus(),
+        _program("dot", "draws page graphs as SVG and PDF; as HTML without it"),
+        _links(),
+        _program(DEFAULT_BROWSER, "`loadpath profile` needs it, or another Chromium by --browser"),
+        _program("dumpcap", "`loadpath profile --capture` records packets with it"),
         _program("tshark", "reads pcapng exports in tests; exporting works without it"),
     ]
 
@@ -63,6 +69,24 @@ def _corpus() -> Finding:
     if not (Path(folder) / "index.json").is_file():
         return Finding("corpus", False, f"LOADPATH_CORPUS={folder} has no index.json")
     return Finding("corpus", True, folder)
+
+
+def _links() -> Finding:
+    try:
+        with open_link(rate="1gbit", rtt_ms=0) as link:
+            pass
+    except LoadpathError as error:
+        hints = "; ".join(note.removeprefix("hint: ") for note in getattr(error, "__notes__", ()))
+        return Finding("links", False, f"{error}; {hints}" if hints else str(error))
+    report = link.close()
+    user = "in a user namespace" if report.rootless else "as root"
+    priority = "with" if report.real_time else "without"
+    without = (
+        ""
+        if report.real_time
+        else ": a busy machine makes them late (root or `ulimit -r` of 50 helps)"
+    )
+    return Finding("links", True, f"{user}, {priority} real-time priority{without}")
 
 
 def _program(name: str, use: str) -> Finding:

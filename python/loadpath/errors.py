@@ -6,15 +6,18 @@ a note (`BaseException.add_note`) that starts with "hint: " says what to do abou
 
 from typing import TypeVar
 
-from loadpath._core import CorpusError, GraphError, LoadpathError, ScenarioError
+from loadpath._core import CorpusError, GraphError, LinkError, LoadpathError, ScenarioError
 
 __all__ = [
     "CorpusError",
     "GraphError",
+    "LinkError",
     "LoadpathError",
     "NotFoundError",
     "OutputExistsError",
     "ScenarioError",
+    "SpecificationError",
+    "StoreError",
     "hinted",
 ]
 
@@ -25,6 +28,14 @@ class NotFoundError(LoadpathError):
 
 class OutputExistsError(LoadpathError):
     """Writing would replace something, and nobody asked for that."""
+
+
+class SpecificationError(LoadpathError):
+    """The specification of a sweep says something that is not possible."""
+
+
+class StoreError(LoadpathError):
+    """Results cannot be stored, or what is stored cannot be used."""
 
 
 _Error = TypeVar("_Error", bound=LoadpathError)

@@ -9,6 +9,7 @@ from typing import Literal, Self, TypeAlias
 import msgspec
 
 __all__ = [
+    "CompletionRecord",
     "Connection",
     "MainThreadRecord",
     "Outcome",
@@ -18,6 +19,7 @@ __all__ = [
     "QueueRecord",
     "Resource",
     "Status",
+    "Subflow",
     "Summary",
     "Totals",
     "Trace",
@@ -63,8 +65,25 @@ class Resource(msgspec.Struct, frozen=True):
     phases: Phases | None
 
 
-class Connection(msgspec.Struct, frozen=True):
-    """One connection."""
+class Subflow(msgspec.Struct, frozen=True):
+    """One subflow of a connection over several.
+
+    `server_ready_ms` is when the server could first send on it.
+    """
+
+    path: int
+    server_ready_ms: float | None
+    bytes_down: int
+    data_segments: int
+    retransmissions: int
+    timeouts: int
+    tail_losses: int
+    srtt_ms: float | None
+    cwnd_bytes: int
+
+
+class Connection(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One connection; over a single path it has no `subflows`."""
 
     host: str
     opened_ms: float
@@ -79,6 +98,7 @@ class Connection(msgspec.Struct, frozen=True):
     recoveries: int
     srtt_ms: float | None
     cwnd_bytes: int
+    subflows: tuple[Subflow, ...] = ()
 
 
 class Queue(msgspec.Struct, frozen=True):
@@ -107,7 +127,7 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 class PacketRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One packet at one point of its way."""
+    """One packet at one point of its way; what follows `offset` is absent on a single path."""
 
     t_ms: float
     event: Literal["sent", "delivered", "dropped"]
@@ -123,10 +143,14 @@ class PacketRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     retransmission: bool
     resource: int | None
     offset: int
+    subflow: int | None = None
+    path: int | None = None
+    data_seq: int | None = None
+    data_ack: int | None = None
 
 
-class WindowRecord(msgspec.Struct, frozen=True):
-    """A server's congestion state after a change."""
+class WindowRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A server's congestion state after a change, for each of several subflows."""
 
     t_ms: float
     connection: int
@@ -134,6 +158,19 @@ class WindowRecord(msgspec.Struct, frozen=True):
     ssthresh_bytes: int | None
     in_flight_bytes: int
     state: str
+    subflow: int | None = None
+
+
+class CompletionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """When the server expected the rest of a response to arrive, as each new segment of it left."""
+
+    t_ms: float
+    connection: int
+    resource: int | None
+    remaining_bytes: int
+    estimate_ms: float
+    state: str
+    subflow: int | None = None
 
 
 class QueueRecord(msgspec.Struct, frozen=True):
@@ -156,13 +193,14 @@ class MainThreadRecord(msgspec.Struct, frozen=True):
     detail: str
 
 
-class Trace(msgspec.Struct, frozen=True):
+class Trace(msgspec.Struct, frozen=True, omit_defaults=True):
     """A load packet by packet."""
 
     packets: tuple[PacketRecord, ...]
     windows: tuple[WindowRecord, ...]
     queues: tuple[QueueRecord, ...]
     main_thread: tuple[MainThreadRecord, ...]
+    completions: tuple[CompletionRecord, ...] = ()
 
 
 class Summary(msgspec.Struct, frozen=True, omit_defaults=True):

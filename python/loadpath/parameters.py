@@ -12,7 +12,16 @@ from typing import Any, TypedDict
 from loadpath._core import Scenario, ScenarioError
 from loadpath.networks import Network, find_network
 
-__all__ = ["HTTP_NAMES", "Parameters", "describe", "resolve_scenario", "scenario_values"]
+__all__ = [
+    "HTTP_NAMES",
+    "Parameters",
+    "describe",
+    "describe_network",
+    "network_keys",
+    "override",
+    "resolve_scenario",
+    "scenario_values",
+]
 
 
 class Parameters(TypedDict, total=False):
@@ -98,15 +107,15 @@ def resolve_scenario(parameters: Parameters) -> Scenario:
     connectivity = parameters.get("connectivity")
     if connectivity is not None:
         network = find_network(connectivity) if isinstance(connectivity, str) else connectivity
-        overrides += _network_keys(network)
+        overrides += network_keys(network)
     for word, keys in _KEYS.items():
         value = parameters.get(word)
         if value is None:
             continue
         if word == "http":
             value = HTTP_NAMES.get(str(value), value)
-        overrides += [(key, _toml(value)) for key in keys]
-    overrides += [(key, _toml(value)) for key, value in (parameters.get("set") or {}).items()]
+        overrides += [(key, override(value)) for key in keys]
+    overrides += [(key, override(value)) for key, value in (parameters.get("set") or {}).items()]
     return Scenario.resolve(
         parameters.get("profile"), _scenario_file(parameters.get("scenario")), overrides
     )
@@ -120,17 +129,26 @@ def scenario_values(scenario: Scenario) -> dict[str, Any]:
 def describe(scenario: Scenario) -> str:
     """The parameters that a reader of a result asks for first, in one line."""
     values = scenario_values(scenario)
-    network, http = values["network"], values["http"]
-    loss = network["loss_down_fraction"]
+    http = values["http"]
     parts = [
         f"simulated, profile {values['profile']}",
+        describe_network(scenario),
+        f"{http['version']}, at most {http['connections_per_host']} connections a host",
+        f"TLS {http['tls']}",
+        f"seed {values['random']['seed']}",
+    ]
+    return ", ".join(parts)
+
+
+def describe_network(scenario: Scenario) -> str:
+    """The network of a scenario in one line."""
+    network = scenario_values(scenario)["network"]
+    loss = network["loss_down_fraction"]
+    parts = [
         f"{_rate(network['rate_bps'])} down, {_rate(network['up_rate_bps'])} up",
         f"RTT {network['rtt_ms']:g} ms",
         *([f"{100 * loss:g} % loss"] if loss else []),
         f"{network['queue']} queue",
-        f"{http['version']}, at most {http['connections_per_host']} connections a host",
-        f"TLS {http['tls']}",
-        f"seed {values['random']['seed']}",
     ]
     return ", ".join(parts)
 
@@ -142,7 +160,8 @@ def _rate(bps: int) -> str:
     return f"{bps} bit/s"
 
 
-def _network_keys(network: Network) -> list[tuple[str, str]]:
+def network_keys(network: Network) -> list[tuple[str, str]]:
+    """The scenario keys that a named network sets, with their values."""
     loss = str(network.loss_percent / 100)
     return [
         ("network.rate_bps", str(round(network.down_kbps * 1000))),
@@ -153,7 +172,8 @@ def _network_keys(network: Network) -> list[tuple[str, str]]:
     ]
 
 
-def _toml(value: object) -> str:
+def override(value: object) -> str:
+    """The value of a scenario key as `Scenario.resolve` reads it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

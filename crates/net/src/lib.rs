@@ -13,7 +13,7 @@ mod red;
 mod time;
 
 pub use event::EventQueue;
-pub use link::{Hop, HopCounters, Link};
+pub use link::{Direction, Hop, HopCounters, Lane, Link};
 pub use loss::Loss;
 pub use queue::{Capacity, Queue};
 pub use random::{Stream, Streams, key_of};

@@ -11,6 +11,15 @@ use crate::{Bitrate, Loss, Queue, SimDuration, SimTime};
 /// Nanoseconds that a byte takes at 1 bit/s.
 const BIT_NS_PER_BYTE: u64 = 8_000_000_000;
 
+/// Which way a packet travels between the client and the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Towards the servers.
+    Up,
+    /// Towards the client.
+    Down,
+}
+
 /// What happened at a hop so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HopCounters {
@@ -71,6 +80,12 @@ impl Hop {
     /// The same hop, which counts what waits whatever its queue.
     pub fn counting_waiting(mut self) -> Hop {
         self.counts_waiting = true;
+        self
+    }
+
+    /// The same hop with another loss process.
+    pub fn losing(mut self, loss: Loss) -> Hop {
+        self.loss = loss;
         self
     }
 
@@ -148,13 +163,60 @@ impl Hop {
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     hop: Hop,
-    in_flight: VecDeque<(SimTime, P)>,
+    in_flight: Lane<P>,
+}
+
+/// Packets on their way in the order of their arrival: what is behind a hop, or behind one of several
+/// wires that leave the same hop.
+#[derive(Clone, Debug)]
+pub struct Lane<P>(VecDeque<(SimTime, P)>);
+
+impl<P> Default for Lane<P> {
+    fn default() -> Self {
+        Lane(VecDeque::new())
+    }
+}
+
+impl<P> Lane<P> {
+    /// Adds a packet that arrives at `delivery`, no earlier than those before it.
+    #[inline]
+    pub fn push(&mut self, delivery: SimTime, packet: P) {
+        debug_assert!(self.0.back().is_none_or(|(at, _)| *at <= delivery), "overtaking");
+        self.0.push_back((delivery, packet));
+    }
+
+    /// When the next packet is delivered.
+    #[inline]
+    pub fn next_event(&self) -> Option<SimTime> {
+        self.0.front().map(|(at, _)| *at)
+    }
+
+    /// The next packet due at or before `now`, with its ideal delivery stamp.
+    #[inline]
+    pub fn poll(&mut self, now: SimTime) -> Option<(SimTime, P)> {
+        if self.next_event()? > now {
+            return None;
+        }
+        self.0.pop_front()
+    }
+
+    /// Packets on their way.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True if there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 impl<P> Link<P> {
     /// An idle link.
     pub fn new(hop: Hop) -> Self {
-        Link { hop, in_flight: VecDeque::new() }
+        Link { hop, in_flight: Lane::default() }
     }
 
     /// Offers `packet`, arriving at `arrival`; false if it was dropped or lost.
@@ -162,7 +224,7 @@ impl<P> Link<P> {
     pub fn enqueue(&mut self, arrival: SimTime, size_bytes: u32, packet: P) -> bool {
         match self.hop.admit(arrival, size_bytes) {
             Some(delivery) => {
-                self.in_flight.push_back((delivery, packet));
+                self.in_flight.push(delivery, packet);
                 true
             }
             None => false,
@@ -172,16 +234,13 @@ impl<P> Link<P> {
     /// When the next packet is delivered.
     #[inline]
     pub fn next_event(&self) -> Option<SimTime> {
-        self.in_flight.front().map(|(at, _)| *at)
+        self.in_flight.next_event()
     }
 
     /// The next packet due at or before `now`, with its ideal delivery stamp.
     #[inline]
     pub fn poll(&mut self, now: SimTime) -> Option<(SimTime, P)> {
-        if self.next_event()? > now {
-            return None;
-        }
-        self.in_flight.pop_front()
+        self.in_flight.poll(now)
     }
 
     /// Packets waiting, in service or on the wire.

@@ -6,9 +6,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use loadpath_sim::{Job, Options, Summary};
-use pyo3::exceptions::PyIndexError;
+use loadpath_sim::{Columns, Job, Options, Summary, Values};
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 
@@ -48,22 +49,63 @@ pub fn summarise_batch<'py>(
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let in_range = |&(page, scenario, _): &(usize, usize, u64)| {
-        page < pages.len() && scenario < scenarios.len()
-    };
-    if !jobs.iter().all(in_range) {
-        return Err(PyIndexError::new_err("a job names a page or scenario that is not given"));
+    let jobs = jobs.into_iter().map(|(page, scenario, run)| Job { page, scenario, run }).collect();
+    let batch = Batch::new(&pages, &scenarios, jobs, threads)?;
+    let json = py.detach(|| batch.run(reporter(progress)).map(|summaries| to_json(&summaries)))?;
+    Ok(PyBytes::new(py, &json))
+}
+
+/// Name, format string of the Arrow C data interface, and little-endian elements of a column.
+type Column<'py> = (&'static str, &'static str, Bound<'py, PyBytes>);
+
+/// Place in the list of jobs, and reason.
+type Failure = (usize, String);
+
+/// As `summarise_batch`, for sweeps: jobs are three columns of 64-bit little-endian integers (page
+/// indices, scenario indices, runs), and so are the figures that come back, with the place and the
+/// reason of each load that failed.
+#[pyfunction]
+#[pyo3(signature = (pages, scenarios, jobs, *, threads=0, progress=None))]
+pub fn summarise_columns<'py>(
+    py: Python<'py>,
+    pages: Vec<Py<Page>>,
+    scenarios: Vec<Py<Scenario>>,
+    jobs: (PyBackedBytes, PyBackedBytes, PyBackedBytes),
+    threads: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Vec<Column<'py>>, Vec<Failure>)> {
+    let batch = Batch::new(&pages, &scenarios, jobs_of_columns(&jobs)?, threads)?;
+    let (columns, failures) = py.detach(|| -> PyResult<_> {
+        let columns = Columns::new(&batch.run(reporter(progress))?);
+        let encode = |(name, values): (_, Values)| (name, values.format(), values.to_le_bytes());
+        Ok((columns.columns.into_iter().map(encode).collect::<Vec<_>>(), columns.failures))
+    })?;
+    let to_python = |(name, format, data): (_, _, Vec<u8>)| (name, format, PyBytes::new(py, &data));
+    Ok((columns.into_iter().map(to_python).collect(), failures))
+}
+
+fn jobs_of_columns(
+    (pages, scenarios, runs): &(PyBackedBytes, PyBackedBytes, PyBackedBytes),
+) -> PyResult<Vec<Job>> {
+    if pages.len() % 8 != 0 || pages.len() != scenarios.len() || pages.len() != runs.len() {
+        return Err(PyValueError::new_err("columns of jobs differ in length"));
     }
-    let batch = Batch {
-        pages: pages.iter().map(|page| Arc::clone(&page.get().inner)).collect(),
-        scenarios: scenarios
-            .iter()
-            .map(|s| loadpath_sim::Scenario::clone(&s.get().inner))
-            .collect(),
-        jobs: jobs.into_iter().map(|(page, scenario, run)| Job { page, scenario, run }).collect(),
-        threads,
+    let integers = |column: &PyBackedBytes| -> Vec<u64> {
+        let element = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+        column.chunks_exact(8).map(element).collect()
     };
-    let report = |done: usize| {
+    let index = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    Ok(integers(pages)
+        .into_iter()
+        .zip(integers(scenarios))
+        .zip(integers(runs))
+        .map(|((page, scenario), run)| Job { page: index(page), scenario: index(scenario), run })
+        .collect())
+}
+
+/// Looks for Ctrl-C and calls `progress` with the number of finished loads.
+fn reporter(progress: Option<Py<PyAny>>) -> impl Fn(usize) -> PyResult<()> {
+    move |done| {
         Python::attach(|py| {
             py.check_signals()?;
             if let Some(progress) = &progress {
@@ -71,9 +113,7 @@ pub fn summarise_batch<'py>(
             }
             Ok(())
         })
-    };
-    let json = py.detach(|| batch.run(report).map(|summaries| to_json(&summaries)))?;
-    Ok(PyBytes::new(py, &json))
+    }
 }
 
 struct Batch {
@@ -84,6 +124,26 @@ struct Batch {
 }
 
 impl Batch {
+    fn new(
+        pages: &[Py<Page>],
+        scenarios: &[Py<Scenario>],
+        jobs: Vec<Job>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        if !jobs.iter().all(|job| job.page < pages.len() && job.scenario < scenarios.len()) {
+            return Err(PyIndexError::new_err("a job names a page or scenario that is not given"));
+        }
+        Ok(Batch {
+            pages: pages.iter().map(|page| Arc::clone(&page.get().inner)).collect(),
+            scenarios: scenarios
+                .iter()
+                .map(|s| loadpath_sim::Scenario::clone(&s.get().inner))
+                .collect(),
+            jobs,
+            threads,
+        })
+    }
+
     /// Runs in a thread of its own while this one reports.
     fn run(&self, report: impl Fn(usize) -> PyResult<()>) -> PyResult<Vec<Summary>> {
         let pages: Vec<_> = self.pages.iter().map(|page| &**page).collect();

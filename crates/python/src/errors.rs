@@ -11,6 +11,7 @@ create_exception!(loadpath, LoadpathError, PyException, "The user's input cannot
 create_exception!(loadpath, GraphError, LoadpathError, "A page graph or delay file is wrong.");
 create_exception!(loadpath, ScenarioError, LoadpathError, "A parameter is wrong.");
 create_exception!(loadpath, CorpusError, LoadpathError, "A corpus cannot be imported.");
+create_exception!(loadpath, LinkError, LoadpathError, "A link cannot be set up, or has failed.");
 
 /// A page graph or server-delay file is wrong.
 pub fn graph_error(error: &dyn Error) -> PyErr {
@@ -25,6 +26,12 @@ pub fn corpus_error(error: &dyn Error) -> PyErr {
 /// A scenario is wrong.
 pub fn scenario_error(error: &dyn Error) -> PyErr {
     with_hint::<ScenarioError>(error)
+}
+
+/// A link cannot be set up, or has failed.
+#[cfg(target_os = "linux")]
+pub fn link_error(error: &dyn Error) -> PyErr {
+    with_hint::<LinkError>(error)
 }
 
 /// What follows "hint: " in the message becomes a note of the exception (PEP 678).

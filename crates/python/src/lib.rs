@@ -4,6 +4,8 @@
 mod batch;
 mod errors;
 mod import;
+#[cfg(target_os = "linux")]
+mod link;
 mod page;
 mod scenario;
 
@@ -13,20 +15,27 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::batch::{simulate, summarise_batch};
+    use crate::batch::{simulate, summarise_batch, summarise_columns};
     #[pymodule_export]
-    use crate::errors::{CorpusError, GraphError, LoadpathError, ScenarioError};
+    use crate::errors::{CorpusError, GraphError, LinkError, LoadpathError, ScenarioError};
     #[pymodule_export]
     use crate::import::{
         import_distributions, import_graph, origin_folders, pages_in_origin, parse_corpus_index,
     };
+    #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use crate::page::{Page, ServerDelays};
+    use crate::link::{
+        Namespaces, RunningLink, become_init, die_with_parent, enter_namespaces, link_addresses,
+    };
+    #[pymodule_export]
+    use crate::page::{Page, ServerDelays, recorded_durations_ms};
     #[pymodule_export]
     use crate::scenario::{Scenario, scenario_keys};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module
+            .add("ENGINE", concat!(env!("CARGO_PKG_VERSION"), "+", env!("LOADPATH_ENGINE_DIGEST")))
     }
 }

@@ -1,8 +1,10 @@
 //! Pages and the server delays that several pages share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use loadpath_web::graph::{self, PageGraph};
+use loadpath_net::SimDuration;
+use loadpath_web::graph::{self, PageGraph, Topology, priority};
 use loadpath_web::page;
 use pyo3::prelude::*;
 
@@ -100,4 +102,20 @@ impl Page {
     fn __repr__(&self) -> String {
         format!("<Page {} ({} activities)>", self.inner.name, self.about.activities)
     }
+}
+
+/// Reads and validates a page graph; the duration of each activity in the recording, by id, in
+/// milliseconds (thesis section 3.5.3.2). `origin` names the graph in errors.
+#[pyfunction]
+pub fn recorded_durations_ms(
+    py: Python<'_>,
+    data: &[u8],
+    origin: &str,
+) -> PyResult<BTreeMap<String, f64>> {
+    py.detach(|| {
+        let graph = PageGraph::from_json(data, origin).map_err(|error| graph_error(&error))?;
+        let durations = priority::recorded_durations(&graph, &Topology::new(&graph));
+        let in_ms = durations.into_iter().map(|ns| SimDuration(ns).as_millis_f64());
+        Ok(graph.activities.into_iter().map(|activity| activity.id).zip(in_ms).collect())
+    })
 }

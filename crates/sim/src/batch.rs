@@ -1,10 +1,14 @@
 //! Many loads over all cores. Results do not depend on the number of threads: every load is a pure
 //! function of page, scenario and run.
 
+mod columns;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loadpath_web::page::Page;
 use rayon::prelude::*;
+
+pub use columns::{Columns, Values};
 
 use crate::load::{Summary, summarise};
 use crate::scenario::Scenario;

@@ -5,10 +5,11 @@ mod batch;
 mod load;
 pub mod outcome;
 pub mod scenario;
+mod topology;
 mod trace;
 mod world;
 
 #[cfg(feature = "threads")]
-pub use batch::{Job, run_batch};
+pub use batch::{Columns, Job, Values, run_batch};
 pub use load::{Options, Summary, simulate, summarise};
 pub use scenario::{Scenario, ScenarioError};

@@ -1,13 +1,15 @@
 //! Running loads: one with its whole outcome, or many of which only the figures are kept.
 
-use loadpath_net::Hop;
+use loadpath_net::{Hop, SimTime};
+use loadpath_transport::{Endpoint, MultipathEndpoint, Stats, Transport};
 use loadpath_web::page::{Page, PageResource};
 use serde::Serialize;
 
 use crate::outcome::*;
-use crate::scenario::{PriorityKind, Scenario};
+use crate::scenario::{PathsKind, PriorityKind, Scenario};
+use crate::topology::Bottleneck;
 use crate::trace::{Full, Hash, Off, Tracer, ms};
-use crate::world::{DOWN, Timeline, UP, World};
+use crate::world::{Connection, Timeline, World};
 
 /// What to record besides the outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,8 +37,24 @@ pub struct Summary {
 
 /// Loads `page` once and reports everything.
 pub fn simulate(page: &Page, scenario: &Scenario, run: u64, options: &Options) -> Outcome {
+    match scenario.multipath.paths {
+        PathsKind::Single => {
+            simulate_over::<Endpoint>(page, scenario, scenario.tcp(), run, options)
+        }
+        _ => simulate_over::<MultipathEndpoint>(page, scenario, scenario.multipath(), run, options),
+    }
+}
+
+fn simulate_over<C: Transport>(
+    page: &Page,
+    scenario: &Scenario,
+    transport: C::Config,
+    run: u64,
+    options: &Options,
+) -> Outcome {
     if options.trace {
-        let mut world = World::new(page, scenario, run, Full::default(), true);
+        let tracer = Full::default();
+        let mut world = World::<_, C>::new(page, scenario, transport, run, tracer, true);
         let status = status(world.run());
         let main_thread = main_thread(&world);
         let mut hash = std::mem::take(&mut world.tracer.hash);
@@ -48,7 +66,8 @@ pub fn simulate(page: &Page, scenario: &Scenario, run: u64, options: &Options) -
         trace.main_thread = main_thread;
         outcome(&world, scenario, run, status, hash.0, Some(trace))
     } else {
-        let mut world = World::new(page, scenario, run, Hash::default(), true);
+        let tracer = Hash::default();
+        let mut world = World::<_, C>::new(page, scenario, transport, run, tracer, true);
         let status = status(world.run());
         for m in main_thread(&world) {
             world.tracer.add(m.start_ms.to_bits());
@@ -61,7 +80,19 @@ pub fn simulate(page: &Page, scenario: &Scenario, run: u64, options: &Options) -
 
 /// Loads `page` once and keeps only the figures.
 pub fn summarise(page: &Page, scenario: &Scenario, run: u64) -> Summary {
-    let mut world = World::new(page, scenario, run, Off, false);
+    match scenario.multipath.paths {
+        PathsKind::Single => summarise_over::<Endpoint>(page, scenario, scenario.tcp(), run),
+        _ => summarise_over::<MultipathEndpoint>(page, scenario, scenario.multipath(), run),
+    }
+}
+
+fn summarise_over<C: Transport>(
+    page: &Page,
+    scenario: &Scenario,
+    transport: C::Config,
+    run: u64,
+) -> Summary {
+    let mut world = World::<_, C>::new(page, scenario, transport, run, Off, false);
     let status = status(world.run());
     Summary {
         status,
@@ -93,8 +124,8 @@ fn status(result: Result<(), String>) -> Status {
     }
 }
 
-fn outcome<T: Tracer>(
-    world: &World<T>,
+fn outcome<T: Tracer, C: Transport>(
+    world: &World<T, C>,
     scenario: &Scenario,
     run: u64,
     status: Status,
@@ -111,7 +142,7 @@ fn outcome<T: Tracer>(
         dcl_ms: world.browser.dom_content_loaded().map(ms),
         resources: world.requested.iter().map(|&r| resource(world, scenario, r)).collect(),
         connections: connections(world),
-        queues: vec![queue(world, DOWN, world.down.hop()), queue(world, UP, &world.up)],
+        queues: queues(world),
         totals: totals(world),
         trace_hash: format!("{hash:016x}"),
         trace: trace.map(|t| with_resource_order(t, &world.requested)),
@@ -128,10 +159,17 @@ fn with_resource_order(mut trace: Trace, requested: &[u32]) -> Trace {
     for packet in &mut trace.packets {
         packet.resource = packet.resource.and_then(|r| place.get(&r).copied());
     }
+    for completion in &mut trace.completions {
+        completion.resource = completion.resource.and_then(|r| place.get(&r).copied());
+    }
     trace
 }
 
-fn resource<T>(world: &World<T>, scenario: &Scenario, index: u32) -> ResourceOutcome {
+fn resource<T, C: Transport>(
+    world: &World<T, C>,
+    scenario: &Scenario,
+    index: u32,
+) -> ResourceOutcome {
     let r = &world.page.resources[index as usize];
     let t = &world.timelines[index as usize];
     ResourceOutcome {
@@ -149,7 +187,7 @@ fn resource<T>(world: &World<T>, scenario: &Scenario, index: u32) -> ResourceOut
     }
 }
 
-fn phases<T>(world: &World<T>, t: &Timeline) -> Option<Phases> {
+fn phases<T, C: Transport>(world: &World<T, C>, t: &Timeline) -> Option<Phases> {
     let connection = &world.connections[t.connection? as usize];
     let sent = t.request_sent?;
     let ready = connection.ready?.min(sent);
@@ -172,12 +210,13 @@ fn phases<T>(world: &World<T>, t: &Timeline) -> Option<Phases> {
     })
 }
 
-fn connections<T>(world: &World<T>) -> Vec<ConnectionOutcome> {
+fn connections<T, C: Transport>(world: &World<T, C>) -> Vec<ConnectionOutcome> {
     world
         .connections
         .iter()
         .map(|c| {
             let (client, server) = (c.client.stats(), c.server.stats());
+            let first = c.server.subflows().next().map(|(_, subflow)| subflow);
             ConnectionOutcome {
                 host: world.page.hosts[c.host as usize].name.clone(),
                 opened_ms: ms(c.opened),
@@ -190,34 +229,67 @@ fn connections<T>(world: &World<T>) -> Vec<ConnectionOutcome> {
                 timeouts: client.timeouts + server.timeouts,
                 tail_losses: client.tail_losses + server.tail_losses,
                 recoveries: server.recoveries,
-                srtt_ms: c.server.srtt().map(|d| d.as_millis_f64()),
-                cwnd_bytes: c.server.cwnd_bytes(),
+                srtt_ms: first.and_then(Endpoint::srtt).map(|d| d.as_millis_f64()),
+                cwnd_bytes: c.server.subflows().map(|(_, s)| s.cwnd_bytes()).sum(),
+                subflows: if C::SEVERAL_PATHS { subflows(c) } else { Vec::new() },
             }
         })
         .collect()
 }
 
-fn queue<T>(world: &World<T>, index: usize, hop: &Hop) -> QueueOutcome {
+fn subflows<C: Transport>(c: &Connection<C>) -> Vec<SubflowOutcome> {
+    c.server
+        .subflows()
+        .zip(c.client.subflows())
+        .enumerate()
+        .map(|(i, ((path, server), (_, client)))| {
+            let both = |count: fn(&Stats) -> u64| count(server.stats()) + count(client.stats());
+            SubflowOutcome {
+                path: u64::from(path.0) + 1,
+                server_ready_ms: c.subflows_ready.get(i).copied().flatten().map(ms),
+                bytes_down: server.stats().data_bytes,
+                data_segments: server.stats().data_segments,
+                retransmissions: both(|s| s.retransmissions),
+                timeouts: both(|s| s.timeouts),
+                tail_losses: both(|s| s.tail_losses),
+                srtt_ms: server.srtt().map(|d| d.as_millis_f64()),
+                cwnd_bytes: server.cwnd_bytes(),
+            }
+        })
+        .collect()
+}
+
+fn queues<T, C: Transport>(world: &World<T, C>) -> Vec<QueueOutcome> {
+    let named = |(i, b): (usize, &Bottleneck)| {
+        let name = if i == 0 { "bottleneck".to_string() } else { format!("bottleneck{}", i + 1) };
+        [
+            queue(world.now, format!("{name}.down"), &b.down),
+            queue(world.now, format!("{name}.up"), &b.up),
+        ]
+    };
+    world.topology.bottlenecks.iter().enumerate().flat_map(named).collect()
+}
+
+fn queue(now: SimTime, name: String, hop: &Hop) -> QueueOutcome {
     let c = hop.counters();
-    let name = if index == DOWN { "bottleneck.down" } else { "bottleneck.up" };
     QueueOutcome {
-        name: name.into(),
+        name,
         offered_packets: c.offered_packets,
         offered_bytes: c.offered_bytes,
         dropped_packets: c.queue_drops,
         lost_packets: c.lost_packets,
         max_waiting_packets: c.max_waiting_packets,
-        utilisation: hop.busy_by(world.now).as_secs_f64() / world.now.as_secs_f64().max(1e-9),
+        utilisation: hop.busy_by(now).as_secs_f64() / now.as_secs_f64().max(1e-9),
     }
 }
 
-fn totals<T>(world: &World<T>) -> Totals {
-    let (down, up) = (world.down.hop().counters(), world.up.counters());
+fn totals<T, C: Transport>(world: &World<T, C>) -> Totals {
+    let hops = world.topology.bottlenecks.iter().flat_map(|b| [&b.down, &b.up]);
     let mut totals = Totals {
         bytes: world.timelines.iter().map(Timeline::body_received).sum(),
         data_packets: world.data_packets,
         packets: world.packets,
-        drops: down.queue_drops + up.queue_drops,
+        drops: hops.map(|hop| hop.counters().queue_drops).sum(),
         events: world.events_handled,
         ..Totals::default()
     };
@@ -231,7 +303,7 @@ fn totals<T>(world: &World<T>) -> Totals {
     totals
 }
 
-fn main_thread<T>(world: &World<T>) -> Vec<MainThreadRecord> {
+fn main_thread<T, C: Transport>(world: &World<T, C>) -> Vec<MainThreadRecord> {
     world
         .browser
         .main_thread_log()

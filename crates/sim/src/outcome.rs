@@ -50,7 +50,8 @@ pub struct Outcome {
     pub resources: Vec<ResourceOutcome>,
     /// Every connection, in order of opening.
     pub connections: Vec<ConnectionOutcome>,
-    /// Every queue that can drop, in order `bottleneck.down`, `bottleneck.up`.
+    /// Every queue that can drop, in order `bottleneck.down`, `bottleneck.up`, then those of the second
+    /// path's bottleneck, `bottleneck2.down`, `bottleneck2.up`, if it has one.
     pub queues: Vec<QueueOutcome>,
     /// Sums over the load.
     pub totals: Totals,
@@ -134,6 +135,33 @@ pub struct ConnectionOutcome {
     pub tail_losses: u64,
     /// Fast recoveries of the server.
     pub recoveries: u64,
+    /// Server's smoothed RTT at the end; that of the first of several subflows.
+    pub srtt_ms: Option<f64>,
+    /// Server's congestion window at the end, bytes, all subflows together.
+    pub cwnd_bytes: u64,
+    /// Subflows in order of opening; none for a connection over a single path.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subflows: Vec<SubflowOutcome>,
+}
+
+/// One subflow of a connection over several.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SubflowOutcome {
+    /// Its path: 1 or 2.
+    pub path: u64,
+    /// When the server could first send on it.
+    pub server_ready_ms: Option<f64>,
+    /// Payload bytes sent by the server for the first time on this subflow, those included that another
+    /// subflow had carried before.
+    pub bytes_down: u64,
+    /// Data segments sent by the server for the first time on this subflow.
+    pub data_segments: u64,
+    /// Segments sent again on this subflow, both sides.
+    pub retransmissions: u64,
+    /// Retransmission timeouts, both sides.
+    pub timeouts: u64,
+    /// Tail losses, both sides.
+    pub tail_losses: u64,
     /// Server's smoothed RTT at the end.
     pub srtt_ms: Option<f64>,
     /// Server's congestion window at the end, bytes.
@@ -143,7 +171,7 @@ pub struct ConnectionOutcome {
 /// One queue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueueOutcome {
-    /// Which: "bottleneck.down", "bottleneck.up".
+    /// Which: "bottleneck.down", "bottleneck.up", "bottleneck2.down", "bottleneck2.up".
     pub name: String,
     /// Packets that arrived.
     pub offered_packets: u64,
@@ -191,6 +219,29 @@ pub struct Trace {
     pub queues: Vec<QueueRecord>,
     /// What the main thread did.
     pub main_thread: Vec<MainThreadRecord>,
+    /// For every segment of a response that left for the first time, when the rest was expected to arrive.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub completions: Vec<CompletionRecord>,
+}
+
+/// The server's estimate of the completion of a response (thesis section 6.4.1.2, Figure 6.20).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CompletionRecord {
+    /// When the segment left.
+    pub t_ms: f64,
+    /// Index into `Outcome::connections`.
+    pub connection: usize,
+    /// Index into `Outcome::resources`.
+    pub resource: Option<usize>,
+    /// Bytes of the response from this segment on.
+    pub remaining_bytes: u64,
+    /// From `t_ms` to the arrival of the last of them, over the best subflow alone.
+    pub estimate_ms: f64,
+    /// Congestion state of the subflow: "slow_start", "avoidance", "recovery", "loss".
+    pub state: &'static str,
+    /// Number of the subflow, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subflow: Option<u8>,
 }
 
 /// What happened to a packet.
@@ -237,6 +288,22 @@ pub struct PacketRecord {
     pub resource: Option<usize>,
     /// Offset of the payload within that message.
     pub offset: u64,
+    /// What several subflows add; absent on a single path.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub multipath: Option<MultipathRecord>,
+}
+
+/// What a packet of one of several subflows carries besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct MultipathRecord {
+    /// Number of the subflow, from 0 in order of opening.
+    pub subflow: u8,
+    /// Its path: 1 or 2.
+    pub path: u8,
+    /// Data sequence number of the first payload byte.
+    pub data_seq: u64,
+    /// Data acknowledgement number.
+    pub data_ack: u64,
 }
 
 /// A server's congestion state.
@@ -254,6 +321,9 @@ pub struct WindowRecord {
     pub in_flight_bytes: u64,
     /// "slow_start", "avoidance", "recovery", "loss".
     pub state: &'static str,
+    /// Number of the subflow, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subflow: Option<u8>,
 }
 
 /// A queue's occupancy.

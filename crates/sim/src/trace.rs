@@ -1,29 +1,36 @@
 //! Observers of a load. Tracing is a generic parameter of the world: an observer that does nothing
 //! compiles to nothing.
 
-use loadpath_net::SimTime;
-use loadpath_transport::{Endpoint, Flags, Report, Segment};
+use loadpath_net::{Direction, SimTime};
+use loadpath_transport::{Flags, MAX_SUBFLOWS, Report, Segment, Transport, Wire};
 
-use crate::outcome::{PacketEvent, PacketRecord, QueueRecord, Trace, WindowRecord};
-
-/// Direction of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Up,
-    Down,
-}
+use crate::outcome::{
+    CompletionRecord, MultipathRecord, PacketEvent, PacketRecord, QueueRecord, Trace, WindowRecord,
+};
 
 pub(crate) trait Tracer {
-    fn packet(
+    fn packet<W: Wire>(
         &mut self,
         at: SimTime,
         event: PacketEvent,
         to: Direction,
         connection: u32,
-        s: &Segment,
+        wire: &W,
     );
     /// After each step of a server's endpoint.
-    fn window(&mut self, at: SimTime, connection: u32, server: &Endpoint);
+    fn window<C: Transport>(&mut self, at: SimTime, connection: u32, server: &C);
+    /// [`completion`](Self::completion) does something.
+    const KEEPS_COMPLETIONS: bool = false;
+    /// New data of a response left, of which `remaining_bytes` were to go with them.
+    fn completion<C: Transport>(
+        &mut self,
+        _at: SimTime,
+        _connection: u32,
+        _wire: &C::Wire,
+        _server: &C,
+        _remaining_bytes: u64,
+    ) {
+    }
     /// Occupancy (packets, bytes) that a packet finds; a closure since asking costs something.
     fn queue(&mut self, at: SimTime, queue: usize, occupancy: impl FnOnce() -> (u64, u64));
 }
@@ -33,9 +40,9 @@ pub(crate) struct Off;
 
 impl Tracer for Off {
     #[inline(always)]
-    fn packet(&mut self, _: SimTime, _: PacketEvent, _: Direction, _: u32, _: &Segment) {}
+    fn packet<W: Wire>(&mut self, _: SimTime, _: PacketEvent, _: Direction, _: u32, _: &W) {}
     #[inline(always)]
-    fn window(&mut self, _: SimTime, _: u32, _: &Endpoint) {}
+    fn window<C: Transport>(&mut self, _: SimTime, _: u32, _: &C) {}
     #[inline(always)]
     fn queue(&mut self, _: SimTime, _: usize, _: impl FnOnce() -> (u64, u64)) {}
 }
@@ -56,7 +63,15 @@ impl Hash {
 }
 
 impl Tracer for Hash {
-    fn packet(&mut self, at: SimTime, event: PacketEvent, to: Direction, c: u32, s: &Segment) {
+    fn packet<W: Wire>(
+        &mut self,
+        at: SimTime,
+        event: PacketEvent,
+        to: Direction,
+        c: u32,
+        wire: &W,
+    ) {
+        let s = wire.tcp();
         for value in [
             at.0,
             event as u64,
@@ -72,9 +87,16 @@ impl Tracer for Hash {
         ] {
             self.add(value);
         }
+        if let Some(m) = wire.multipath() {
+            for value in [m.subflow.into(), m.data_seq, m.data_ack] {
+                self.add(value);
+            }
+        }
     }
-    fn window(&mut self, _: SimTime, _: u32, server: &Endpoint) {
-        self.add(server.cwnd_bytes());
+    fn window<C: Transport>(&mut self, _: SimTime, _: u32, server: &C) {
+        for (_, subflow) in server.subflows() {
+            self.add(subflow.cwnd_bytes());
+        }
     }
     fn queue(&mut self, _: SimTime, _: usize, occupancy: impl FnOnce() -> (u64, u64)) {
         self.add(occupancy().1);
@@ -90,8 +112,18 @@ pub(crate) struct Full {
 }
 
 impl Tracer for Full {
-    fn packet(&mut self, at: SimTime, event: PacketEvent, to: Direction, c: u32, s: &Segment) {
-        self.hash.packet(at, event, to, c, s);
+    const KEEPS_COMPLETIONS: bool = true;
+
+    fn packet<W: Wire>(
+        &mut self,
+        at: SimTime,
+        event: PacketEvent,
+        to: Direction,
+        c: u32,
+        wire: &W,
+    ) {
+        self.hash.packet(at, event, to, c, wire);
+        let s = wire.tcp();
         self.trace.packets.push(PacketRecord {
             t_ms: ms(at),
             event,
@@ -107,27 +139,59 @@ impl Tracer for Full {
             retransmission: s.retransmission,
             resource: (s.len > 0).then_some(s.message.0 as usize),
             offset: s.offset,
+            multipath: wire.multipath().map(|m| MultipathRecord {
+                subflow: m.subflow,
+                path: m.path.0 + 1,
+                data_seq: m.data_seq,
+                data_ack: m.data_ack,
+            }),
         });
     }
 
-    fn window(&mut self, at: SimTime, connection: u32, server: &Endpoint) {
+    fn window<C: Transport>(&mut self, at: SimTime, connection: u32, server: &C) {
         self.hash.window(at, connection, server);
-        let record = WindowRecord {
+        for (i, (_, subflow)) in server.subflows().enumerate() {
+            let record = WindowRecord {
+                t_ms: ms(at),
+                connection: connection as usize,
+                subflow: C::SEVERAL_PATHS.then_some(i as u8),
+                cwnd_bytes: subflow.cwnd_bytes(),
+                ssthresh_bytes: subflow.ssthresh_bytes(),
+                in_flight_bytes: subflow.in_flight_bytes(),
+                state: subflow.state_name(),
+            };
+            let place = connection as usize * MAX_SUBFLOWS + i;
+            self.last_window.resize(self.last_window.len().max(place + 1), None);
+            let last = &mut self.last_window[place];
+            let unchanged = last
+                .as_ref()
+                .is_some_and(|l| WindowRecord { t_ms: l.t_ms, ..record.clone() } == *l);
+            if !unchanged {
+                *last = Some(record.clone());
+                self.trace.windows.push(record);
+            }
+        }
+    }
+
+    fn completion<C: Transport>(
+        &mut self,
+        at: SimTime,
+        connection: u32,
+        wire: &C::Wire,
+        server: &C,
+        remaining_bytes: u64,
+    ) {
+        let Some(estimate) = server.estimated_completion(remaining_bytes) else { return };
+        let subflow = server.subflows().nth(usize::from(wire.subflow()));
+        self.trace.completions.push(CompletionRecord {
             t_ms: ms(at),
             connection: connection as usize,
-            cwnd_bytes: server.cwnd_bytes(),
-            ssthresh_bytes: server.ssthresh_bytes(),
-            in_flight_bytes: server.in_flight_bytes(),
-            state: server.state_name(),
-        };
-        self.last_window.resize(self.last_window.len().max(connection as usize + 1), None);
-        let last = &mut self.last_window[connection as usize];
-        let unchanged =
-            last.as_ref().is_some_and(|l| WindowRecord { t_ms: l.t_ms, ..record.clone() } == *l);
-        if !unchanged {
-            *last = Some(record.clone());
-            self.trace.windows.push(record);
-        }
+            subflow: C::SEVERAL_PATHS.then_some(wire.subflow()),
+            resource: Some(wire.tcp().message.0 as usize),
+            remaining_bytes,
+            estimate_ms: estimate.as_millis_f64(),
+            state: subflow.map_or("", |(_, endpoint)| endpoint.state_name()),
+        });
     }
 
     fn queue(&mut self, at: SimTime, queue: usize, occupancy: impl FnOnce() -> (u64, u64)) {

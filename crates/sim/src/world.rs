@@ -1,35 +1,30 @@
-//! The simulated world: one page load over the star topology of thesis Figure 3.17.
+//! The simulated world: one page load over the topology of thesis Figure 3.17 or 6.2.
 //!
 //! A data packet costs two events (it reaches the switch, it reaches the client) and its share of an
-//! ACK one more: departures behind a queue are computed, and towards the servers nothing merges, so
-//! both hops of that way are computed at once.
+//! ACK one more: departures behind a queue are computed, and towards the servers nothing merges on a
+//! single path, so both hops of that way are computed at once. Packets of several paths merge at the
+//! switch, which costs an event.
 
-use loadpath_net::{
-    Bitrate, EventQueue, Hop, Link, Loss, Queue, SimDuration, SimTime, Stream, Streams,
-};
-use loadpath_transport::{Endpoint, Message, MessageId, Segment, TcpConfig};
+use loadpath_net::{Direction, EventQueue, SimDuration, SimTime, Streams};
+use loadpath_transport::{Message, MessageId, PathId, Transport, Wire};
 use loadpath_web::browser::{Browser, BrowserConfig, MainThreads};
 use loadpath_web::http::tls::{Handshake, Sizes};
 use loadpath_web::http::{Action, Client, Protocol, Reassembly, ServerConnection};
 use loadpath_web::page::Page;
 
 use crate::outcome::PacketEvent;
-use crate::scenario::QueuePlan;
 use crate::scenario::{Scenario, ThreadKind};
-use crate::trace::{Direction, Tracer};
+use crate::topology::Topology;
+use crate::trace::Tracer;
 
 /// First message number of TLS flights; resources lie below.
 const TLS_MESSAGES: u32 = u32::MAX - 15;
 
-/// Index of the queue towards the client, in traces and outcomes.
-pub(crate) const DOWN: usize = 0;
-/// Index of the queue towards the servers.
-pub(crate) const UP: usize = 1;
-
 #[derive(Clone, Copy, Debug)]
 enum Event {
     ToSwitch { host: u32 },
-    ToClient,
+    UpToSwitch { path: u8 },
+    ToClient { path: u8 },
     ToServer { host: u32 },
     ClientTimer { connection: u32 },
     ServerTimer { connection: u32 },
@@ -39,21 +34,21 @@ enum Event {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Packet {
+pub(crate) struct Packet<W> {
     connection: u32,
-    segment: Segment,
+    segment: W,
 }
 
-pub(crate) struct World<'a, T> {
+/// `C` is an end of a connection.
+pub(crate) struct World<'a, T, C: Transport> {
     pub(crate) page: &'a Page,
     pub(crate) tracer: T,
     pub(crate) browser: Browser<'a>,
-    pub(crate) connections: Vec<Connection>,
+    pub(crate) connections: Vec<Connection<C>>,
     pub(crate) timelines: Vec<Timeline>,
     /// Resources in order of request.
     pub(crate) requested: Vec<u32>,
-    pub(crate) down: Link<Packet>,
-    pub(crate) up: Hop,
+    pub(crate) topology: Topology<Packet<C::Wire>>,
     pub(crate) now: SimTime,
     pub(crate) events_handled: u64,
     pub(crate) data_packets: u64,
@@ -63,24 +58,19 @@ pub(crate) struct World<'a, T> {
     /// Everything else, mostly retransmission timers far ahead, which would only make the queue of
     /// arrivals deeper.
     timers: EventQueue<Event>,
-    servers: Vec<ServerLinks>,
     client: Client,
     browser_armed: SimTime,
     streams: Streams,
+    transport: C::Config,
     settings: Settings,
 }
 
-struct ServerLinks {
-    to_switch: Link<Packet>,
-    from_switch: Link<Packet>,
-    /// When the host's name is known, once somebody asked for it.
-    name_known_at: Option<SimTime>,
-}
-
-pub(crate) struct Connection {
+pub(crate) struct Connection<C> {
     pub(crate) host: u32,
-    pub(crate) client: Endpoint,
-    pub(crate) server: Endpoint,
+    pub(crate) client: C,
+    pub(crate) server: C,
+    /// When the server could first send on each subflow, where there are several.
+    pub(crate) subflows_ready: Vec<Option<SimTime>>,
     pub(crate) opened: SimTime,
     pub(crate) ready: Option<SimTime>,
     pub(crate) requests: u64,
@@ -89,6 +79,20 @@ pub(crate) struct Connection {
     http: ServerConnection,
     handshake_started: bool,
     flight: Reassembly,
+}
+
+impl<C: Transport> Connection<C> {
+    fn note_ready_subflows(&mut self, at: SimTime) {
+        let ready = self.server.subflows().map(|(_, subflow)| subflow.is_established());
+        for (i, ready) in ready.enumerate() {
+            if self.subflows_ready.len() <= i {
+                self.subflows_ready.push(None);
+            }
+            if ready {
+                self.subflows_ready[i].get_or_insert(at);
+            }
+        }
+    }
 }
 
 /// When each step of a resource's download happened.
@@ -119,7 +123,6 @@ impl Timeline {
 
 /// What the world looks up while it runs.
 struct Settings {
-    tcp: TcpConfig,
     protocol: &'static Protocol,
     server_delays: bool,
     priorities: crate::scenario::PriorityKind,
@@ -128,6 +131,7 @@ struct Settings {
     header_bytes: u64,
     handshake: Handshake,
     flight_sizes: Sizes,
+    fast_open: bool,
     dns: SimDuration,
     time_limit: SimTime,
 }
@@ -139,32 +143,17 @@ impl Settings {
     }
 }
 
-impl<'a, T: Tracer> World<'a, T> {
-    pub(crate) fn new(page: &'a Page, scenario: &Scenario, run: u64, tracer: T, log: bool) -> Self {
+impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
+    pub(crate) fn new(
+        page: &'a Page,
+        scenario: &Scenario,
+        transport: C::Config,
+        run: u64,
+        tracer: T,
+        log: bool,
+    ) -> Self {
         let n = &scenario.network;
         let streams = Streams::new(scenario.random.seed, run);
-        let rate = bitrate(n.rate_bps);
-        let up_rate = bitrate(n.up_rate_bps.get());
-        let hop_delay = SimDuration((SimDuration::from_millis_f64(n.rtt_ms).0 + 2) / 4);
-        let bottleneck = |rate, kind, loss_fraction, name| {
-            let queue = queue(scenario.queue(kind, rate), streams.stream("queue.red", name));
-            let loss = loss(loss_fraction, streams.stream("link.loss", name));
-            Hop::new(rate, hop_delay, queue, loss).counting_waiting()
-        };
-        let server_rate = rate.max(up_rate).times(n.server_rate_factor);
-        let servers = page
-            .hosts
-            .iter()
-            .map(|host| {
-                let jitter = streams.stream("server.jitter", host.key).symmetric();
-                let delay = hop_delay.0 as f64 * (1.0 + n.jitter_fraction * jitter);
-                let link = || {
-                    let delay = SimDuration(delay.round() as u64);
-                    Link::new(Hop::new(server_rate, delay, Queue::Unlimited, Loss::None))
-                };
-                ServerLinks { to_switch: link(), from_switch: link(), name_known_at: None }
-            })
-            .collect();
         let b = &scenario.browser;
         let config = BrowserConfig {
             preloader: b.preloader,
@@ -186,20 +175,18 @@ impl<'a, T: Tracer> World<'a, T> {
             connections: Vec::with_capacity(page.hosts.len()),
             timelines: vec![Timeline::default(); page.resources.len()],
             requested: Vec::with_capacity(page.resources.len()),
-            down: Link::new(bottleneck(rate, n.queue, n.loss_down_fraction, DOWN as u64)),
-            up: bottleneck(up_rate, n.up_queue, n.loss_up_fraction, UP as u64),
+            topology: Topology::new(scenario, page, &streams),
             now: SimTime::ZERO,
             events_handled: 0,
             data_packets: 0,
             packets: 0,
             arrivals: EventQueue::default(),
             timers: EventQueue::default(),
-            servers,
             client: Client::new(h.version, page.hosts.len(), h.connections_per_host.get() as u32),
             browser_armed: SimTime::MAX,
             streams,
+            transport,
             settings: Settings {
-                tcp: scenario.tcp(),
                 protocol: h.version,
                 server_delays: scenario.server.delays,
                 priorities: h.priorities,
@@ -212,6 +199,7 @@ impl<'a, T: Tracer> World<'a, T> {
                     server_hello_bytes: h.tls_server_hello_bytes,
                     certificate_bytes: h.tls_certificate_bytes,
                 },
+                fast_open: scenario.transport.fast_open,
                 dns: SimDuration::from_millis_f64(n.dns_ms),
                 time_limit: SimTime::ZERO + SimDuration::from_millis_f64(scenario.limits.time_ms),
             },
@@ -236,7 +224,8 @@ impl<'a, T: Tracer> World<'a, T> {
             self.events_handled += 1;
             match event {
                 Event::ToSwitch { host } => self.at_switch(host),
-                Event::ToClient => self.at_client()?,
+                Event::UpToSwitch { path } => self.up_at_switch(path),
+                Event::ToClient { path } => self.at_client(path)?,
                 Event::ToServer { host } => self.at_server(host)?,
                 Event::ClientTimer { connection } => self.client_timer(connection)?,
                 Event::ServerTimer { connection } => self.server_timer(connection)?,
@@ -265,35 +254,46 @@ impl<'a, T: Tracer> World<'a, T> {
     }
 
     fn at_switch(&mut self, host: u32) {
-        let link = &mut self.servers[host as usize].to_switch;
+        let link = &mut self.topology.servers[host as usize].to_switch;
         let Some((at, packet)) = link.poll(self.now) else { return };
         if let Some(next) = link.next_event() {
             self.arrivals.push(next, Event::ToSwitch { host });
         }
-        let down = &mut self.down;
-        self.tracer.queue(at, DOWN, || down.hop_mut().occupancy(at));
-        let was_empty = down.in_flight() == 0;
-        if !down.enqueue(at, packet.segment.wire_bytes, packet) {
-            let p = &packet;
-            self.tracer.packet(at, PacketEvent::Dropped, Direction::Down, p.connection, &p.segment);
-        } else if was_empty {
-            let next = down.next_event().expect("a packet was just enqueued");
-            self.arrivals.push(next, Event::ToClient);
+        let PathId(number) = packet.segment.path();
+        let path = &mut self.topology.paths[usize::from(number)];
+        let down = &mut self.topology.bottlenecks[path.bottleneck as usize].down;
+        let queue = path.bottleneck.hop_index(Direction::Down);
+        self.tracer.queue(at, queue, || down.occupancy(at));
+        match down.admit(at, packet.segment.tcp().wire_bytes) {
+            None => {
+                let p = &packet;
+                let (event, to) = (PacketEvent::Dropped, Direction::Down);
+                self.tracer.packet(at, event, to, p.connection, &p.segment);
+            }
+            Some(delivery) => {
+                let delivery = delivery + path.extra_delay;
+                if path.down.is_empty() {
+                    self.arrivals.push(delivery, Event::ToClient { path: number });
+                }
+                path.down.push(delivery, packet);
+            }
         }
     }
 
-    fn at_client(&mut self) -> Result<(), String> {
-        let Some((at, Packet { connection, segment })) = self.down.poll(self.now) else {
+    fn at_client(&mut self, number: u8) -> Result<(), String> {
+        let lane = &mut self.topology.paths[usize::from(number)].down;
+        let Some((at, Packet { connection, segment })) = lane.poll(self.now) else {
             return Ok(());
         };
-        if let Some(next) = self.down.next_event() {
-            self.arrivals.push(next, Event::ToClient);
+        if let Some(next) = lane.next_event() {
+            self.arrivals.push(next, Event::ToClient { path: number });
         }
         self.tracer.packet(at, PacketEvent::Delivered, Direction::Down, connection, &segment);
-        self.data_packets += u64::from(segment.len > 0);
+        let has_data = segment.tcp().len > 0;
+        self.data_packets += u64::from(has_data);
         let c = &mut self.connections[connection as usize];
         c.client.on_segment(at, &segment);
-        if segment.len > 0 {
+        if has_data {
             self.read_responses(connection);
         }
         let c = &mut self.connections[connection as usize];
@@ -306,6 +306,23 @@ impl<'a, T: Tracer> World<'a, T> {
             c.client.close();
         }
         self.flush_client(connection)
+    }
+
+    /// A packet of one of several paths reaches the switch on its way to a server.
+    fn up_at_switch(&mut self, number: u8) {
+        let lane = &mut self.topology.paths[usize::from(number)].up;
+        let Some((at, packet)) = lane.poll(self.now) else { return };
+        if let Some(next) = lane.next_event() {
+            self.arrivals.push(next, Event::UpToSwitch { path: number });
+        }
+        let host = self.connections[packet.connection as usize].host;
+        let link = &mut self.topology.servers[host as usize].from_switch;
+        let was_empty = link.in_flight() == 0;
+        link.enqueue(at, packet.segment.tcp().wire_bytes, packet);
+        if was_empty {
+            let next = link.next_event().expect("a packet was just enqueued");
+            self.arrivals.push(next, Event::ToServer { host });
+        }
     }
 
     fn read_responses(&mut self, connection: u32) {
@@ -381,8 +398,9 @@ impl<'a, T: Tracer> World<'a, T> {
         debug_assert_eq!(connection as usize, self.connections.len());
         self.connections.push(Connection {
             host,
-            client: Endpoint::client(&self.settings.tcp),
-            server: Endpoint::server(&self.settings.tcp),
+            client: C::client(&self.transport),
+            server: C::server(&self.transport),
+            subflows_ready: Vec::new(),
             opened: self.now,
             ready: None,
             requests: 0,
@@ -394,7 +412,7 @@ impl<'a, T: Tracer> World<'a, T> {
         });
         // Connections that are opened during a lookup wait for the same one.
         let answer = self.now + self.settings.dns;
-        let at = *self.servers[host as usize].name_known_at.get_or_insert(answer);
+        let at = *self.topology.servers[host as usize].name_known_at.get_or_insert(answer);
         if at <= self.now {
             self.connect(connection);
         } else {
@@ -403,6 +421,11 @@ impl<'a, T: Tracer> World<'a, T> {
     }
 
     fn connect(&mut self, connection: u32) {
+        if self.settings.fast_open {
+            // What is written now goes with the SYN.
+            self.connections[connection as usize].handshake_started = true;
+            self.advance_handshake(connection, 0);
+        }
         self.connections[connection as usize].client.connect(self.now);
         let _ = self.flush_client(connection);
     }
@@ -456,7 +479,7 @@ impl<'a, T: Tracer> World<'a, T> {
     }
 
     fn at_server(&mut self, host: u32) -> Result<(), String> {
-        let link = &mut self.servers[host as usize].from_switch;
+        let link = &mut self.topology.servers[host as usize].from_switch;
         let Some((at, Packet { connection, segment })) = link.poll(self.now) else {
             return Ok(());
         };
@@ -464,8 +487,12 @@ impl<'a, T: Tracer> World<'a, T> {
             self.arrivals.push(next, Event::ToServer { host });
         }
         self.tracer.packet(at, PacketEvent::Delivered, Direction::Up, connection, &segment);
-        self.connections[connection as usize].server.on_segment(at, &segment);
-        if segment.len > 0 {
+        let c = &mut self.connections[connection as usize];
+        c.server.on_segment(at, &segment);
+        if C::SEVERAL_PATHS {
+            c.note_ready_subflows(at);
+        }
+        if segment.tcp().len > 0 {
             self.read_requests(connection);
         }
         self.flush_server(connection)
@@ -546,16 +573,19 @@ impl<'a, T: Tracer> World<'a, T> {
     fn flush_client(&mut self, connection: u32) -> Result<(), String> {
         let now = self.now;
         let c = &mut self.connections[connection as usize];
-        let links = &mut self.servers[c.host as usize];
-        while let Some((_path, segment)) = c.client.poll_transmit(now) {
+        let links = &mut self.topology.servers[c.host as usize];
+        while let Some((PathId(number), segment)) = c.client.poll_transmit(now) {
             self.packets += 1;
-            if segment.len > 0 && segment.offset == 0 && segment.message.0 < TLS_MESSAGES {
-                self.timelines[segment.message.0 as usize].request_sent.get_or_insert(now);
+            let tcp = segment.tcp();
+            if tcp.len > 0 && tcp.offset == 0 && tcp.message.0 < TLS_MESSAGES {
+                self.timelines[tcp.message.0 as usize].request_sent.get_or_insert(now);
             }
             self.tracer.packet(now, PacketEvent::Sent, Direction::Up, connection, &segment);
-            let up = &mut self.up;
-            self.tracer.queue(now, UP, || up.occupancy(now));
-            match up.admit(now, segment.wire_bytes) {
+            let path = &mut self.topology.paths[usize::from(number)];
+            let up = &mut self.topology.bottlenecks[path.bottleneck as usize].up;
+            let queue = path.bottleneck.hop_index(Direction::Up);
+            self.tracer.queue(now, queue, || up.occupancy(now));
+            match up.admit(now, tcp.wire_bytes) {
                 None => {
                     self.tracer.packet(
                         now,
@@ -565,11 +595,18 @@ impl<'a, T: Tracer> World<'a, T> {
                         &segment,
                     );
                 }
+                Some(at_switch) if C::SEVERAL_PATHS => {
+                    let at_switch = at_switch + path.extra_delay;
+                    if path.up.is_empty() {
+                        self.arrivals.push(at_switch, Event::UpToSwitch { path: number });
+                    }
+                    path.up.push(at_switch, Packet { connection, segment });
+                }
                 Some(at_switch) => {
                     let link = &mut links.from_switch;
                     let was_empty = link.in_flight() == 0;
                     let packet = Packet { connection, segment };
-                    link.enqueue(at_switch, segment.wire_bytes, packet);
+                    link.enqueue(at_switch, tcp.wire_bytes, packet);
                     if was_empty {
                         let next = link.next_event().expect("a packet was just enqueued");
                         self.arrivals.push(next, Event::ToServer { host: c.host });
@@ -593,15 +630,25 @@ impl<'a, T: Tracer> World<'a, T> {
     fn flush_server(&mut self, connection: u32) -> Result<(), String> {
         let now = self.now;
         let c = &mut self.connections[connection as usize];
-        let link = &mut self.servers[c.host as usize].to_switch;
-        while let Some((_path, segment)) = c.server.poll_transmit(now) {
+        let link = &mut self.topology.servers[c.host as usize].to_switch;
+        while let Some((_, segment)) = c.server.poll_transmit(now) {
             self.packets += 1;
-            if segment.len > 0 && segment.offset == 0 && segment.message.0 < TLS_MESSAGES {
-                self.timelines[segment.message.0 as usize].response_sent.get_or_insert(now);
+            let tcp = segment.tcp();
+            if tcp.len > 0 && tcp.offset == 0 && tcp.message.0 < TLS_MESSAGES {
+                self.timelines[tcp.message.0 as usize].response_sent.get_or_insert(now);
+            }
+            if T::KEEPS_COMPLETIONS
+                && tcp.len > 0
+                && !tcp.retransmission
+                && tcp.message.0 < TLS_MESSAGES
+            {
+                let response = &self.timelines[tcp.message.0 as usize];
+                let remaining = response.response_bytes - tcp.offset;
+                self.tracer.completion(now, connection, &segment, &c.server, remaining);
             }
             self.tracer.packet(now, PacketEvent::Sent, Direction::Down, connection, &segment);
             let was_empty = link.in_flight() == 0;
-            link.enqueue(now, segment.wire_bytes, Packet { connection, segment });
+            link.enqueue(now, tcp.wire_bytes, Packet { connection, segment });
             if was_empty {
                 let next = link.next_event().expect("a packet was just enqueued");
                 self.arrivals.push(next, Event::ToSwitch { host: c.host });
@@ -625,20 +672,4 @@ impl<'a, T: Tracer> World<'a, T> {
         let host = &self.page.hosts[host as usize].name;
         format!("connection {connection} to {host} failed at the {side}: {failure:?}")
     }
-}
-
-fn bitrate(bps: u64) -> Bitrate {
-    Bitrate::from_bps(bps).expect("scenario rates are positive")
-}
-
-fn queue(plan: QueuePlan, stream: Stream) -> Queue {
-    match plan {
-        QueuePlan::Unlimited => Queue::Unlimited,
-        QueuePlan::DropTail(capacity) => Queue::DropTail(capacity),
-        QueuePlan::Red(config) => Queue::red(config, stream),
-    }
-}
-
-fn loss(fraction: f64, stream: Stream) -> Loss {
-    if fraction > 0.0 { Loss::Bernoulli { probability: fraction, stream } } else { Loss::None }
 }

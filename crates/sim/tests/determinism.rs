@@ -1,7 +1,8 @@
 //! The same scenario gives the same load: again, traced, in a batch on any number of threads, in debug
 //! and in release builds.
 //!
-//! The last is kept by `golden/loads.txt`, one line a load, which every build must reproduce. After a
+//! The last is kept by `golden/loads.txt` and, over several paths, `golden/multipath.txt`, one line a load,
+//! which every build must reproduce. After a
 //! change that is meant to move numbers, write it anew and read the difference:
 //!
 //! ```text
@@ -20,7 +21,9 @@ use loadpath_sim::outcome::{Outcome, PacketEvent, Status};
 use loadpath_sim::{Job, Options, Scenario, Summary, run_batch, simulate, summarise};
 use loadpath_web::graph::ServerDelays;
 use loadpath_web::page::Page;
-use support::random_scenario::{changes, random_scenario};
+use support::random_scenario::{
+    changes, multipath_changes, random_multipath_scenario, random_scenario,
+};
 use support::{example_page, ns};
 
 const SCENARIOS: u64 = 200;
@@ -50,12 +53,10 @@ struct Loads {
     outcomes: Vec<Outcome>,
 }
 
-/// All loads, computed once for all tests.
-fn loads() -> &'static Loads {
-    static LOADS: OnceLock<Loads> = OnceLock::new();
-    LOADS.get_or_init(|| {
+impl Loads {
+    fn new(scenario: fn(u64) -> Scenario) -> Loads {
         let pages = pages();
-        let scenarios: Vec<Scenario> = (0..SCENARIOS).map(random_scenario).collect();
+        let scenarios: Vec<Scenario> = (0..SCENARIOS).map(scenario).collect();
         let jobs: Vec<Job> = (0..scenarios.len())
             .map(|i| Job { page: i % pages.len(), scenario: i, run: i as u64 % 3 })
             .collect();
@@ -64,35 +65,56 @@ fn loads() -> &'static Loads {
             .map(|j| simulate(&pages[j.page], &scenarios[j.scenario], j.run, &Options::default()))
             .collect();
         Loads { pages, scenarios, jobs, outcomes }
-    })
+    }
+
+    fn again(&self, job: &Job, trace: bool) -> Outcome {
+        let scenario = &self.scenarios[job.scenario];
+        simulate(&self.pages[job.page], scenario, job.run, &Options { trace })
+    }
 }
 
-fn again(job: &Job, trace: bool) -> Outcome {
-    let l = loads();
-    simulate(&l.pages[job.page], &l.scenarios[job.scenario], job.run, &Options { trace })
+/// All loads over a single path, computed once for all tests.
+fn loads() -> &'static Loads {
+    static LOADS: OnceLock<Loads> = OnceLock::new();
+    LOADS.get_or_init(|| Loads::new(random_scenario))
+}
+
+/// The same over several paths.
+fn multipath_loads() -> &'static Loads {
+    static LOADS: OnceLock<Loads> = OnceLock::new();
+    LOADS.get_or_init(|| Loads::new(random_multipath_scenario))
 }
 
 #[test]
 fn a_load_repeated_is_the_same_load() {
-    for (job, outcome) in loads().jobs.iter().zip(&loads().outcomes) {
-        assert_eq!(&again(job, false), outcome, "scenario {}", job.scenario);
+    for l in [loads(), multipath_loads()] {
+        for (job, outcome) in l.jobs.iter().zip(&l.outcomes) {
+            assert_eq!(&l.again(job, false), outcome, "scenario {}", job.scenario);
+        }
     }
 }
 
 #[test]
 fn a_trace_changes_nothing() {
-    for (job, outcome) in loads().jobs.iter().zip(&loads().outcomes) {
-        let mut traced = again(job, true);
-        let trace = traced.trace.take().expect("asked for");
-        let sent = trace.packets.iter().filter(|p| p.event == PacketEvent::Sent).count();
-        assert_eq!(sent as u64, outcome.totals.packets);
-        assert_eq!(&traced, outcome, "scenario {}", job.scenario);
+    for l in [loads(), multipath_loads()] {
+        for (job, outcome) in l.jobs.iter().zip(&l.outcomes) {
+            let mut traced = l.again(job, true);
+            let trace = traced.trace.take().expect("asked for");
+            let sent = trace.packets.iter().filter(|p| p.event == PacketEvent::Sent).count();
+            assert_eq!(sent as u64, outcome.totals.packets);
+            assert_eq!(&traced, outcome, "scenario {}", job.scenario);
+        }
     }
 }
 
 #[test]
 fn batches_on_1_2_and_5_threads_give_the_summaries_of_single_loads() {
-    let l = loads();
+    for l in [loads(), multipath_loads()] {
+        batches_give_the_summaries_of_single_loads(l);
+    }
+}
+
+fn batches_give_the_summaries_of_single_loads(l: &Loads) {
     let pages: Vec<&Page> = l.pages.iter().collect();
     let single: Vec<Summary> =
         l.jobs.iter().map(|j| summarise(pages[j.page], &l.scenarios[j.scenario], j.run)).collect();
@@ -125,10 +147,15 @@ fn a_cancelled_batch_gives_nothing() {
 // Draws that never load, or all alike, would prove little.
 #[test]
 fn the_random_scenarios_use_every_key_and_most_of_them_load() {
-    let changed: BTreeSet<String> =
-        (0..SCENARIOS).flat_map(|n| changes(n).1).map(|(key, _)| key).collect();
+    let drawn = |n| changes(n).1.into_iter().chain(multipath_changes(n).1);
+    let changed: BTreeSet<String> = (0..SCENARIOS).flat_map(drawn).map(|(key, _)| key).collect();
     assert_eq!(changed.len(), loadpath_sim::scenario::KEYS.len());
-    let outcomes = &loads().outcomes;
+    for l in [loads(), multipath_loads()] {
+        most_of_them_load(&l.outcomes);
+    }
+}
+
+fn most_of_them_load(outcomes: &[Outcome]) {
     let loaded = outcomes.iter().filter(|o| o.status == Status::Complete).count();
     let lossy = outcomes.iter().filter(|o| o.totals.retransmissions > 0).count();
     // A name that is not known in time sends no packets.
@@ -166,8 +193,17 @@ fn golden(outcomes: &[Outcome]) -> String {
 
 #[test]
 fn every_build_gives_the_loads_of_the_golden_file() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/loads.txt");
-    let ours = golden(&loads().outcomes);
+    compare_with_golden("loads.txt", &loads().outcomes);
+}
+
+#[test]
+fn every_build_gives_the_loads_over_several_paths_of_the_golden_file() {
+    compare_with_golden("multipath.txt", &multipath_loads().outcomes);
+}
+
+fn compare_with_golden(name: &str, outcomes: &[Outcome]) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let ours = golden(outcomes);
     if std::env::var_os("LOADPATH_UPDATE_GOLDEN").is_some() {
         std::fs::write(&file, &ours).unwrap();
         return;

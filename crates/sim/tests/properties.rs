@@ -15,7 +15,7 @@ use support::browser_support::bound::{Weights, longest_path, unshared_fetches};
 use support::browser_support::compile;
 use support::browser_support::graph::{Builder, ROOT};
 use support::browser_support::random::{graphs, renamed};
-use support::random_scenario::random_scenario;
+use support::random_scenario::{random_multipath_scenario, random_scenario};
 use support::{ns, scenario};
 
 /// Random pages with sizes from nothing to 100 kB.
@@ -44,7 +44,10 @@ fn pages() -> impl Strategy<Value = PageGraph> {
 }
 
 fn scenarios() -> impl Strategy<Value = Scenario> {
-    (0u64..1_000_000).prop_map(random_scenario)
+    prop_oneof![
+        (0u64..1_000_000).prop_map(random_scenario),
+        (0u64..1_000_000).prop_map(random_multipath_scenario),
+    ]
 }
 
 fn traced(page: &Page, scenario: &Scenario, run: u64) -> (Outcome, Trace) {

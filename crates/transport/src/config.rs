@@ -28,6 +28,9 @@ pub struct TcpConfig {
     pub max_rto: SimDuration,
     /// Timeout of the first SYN, doubling with each retry; also the data RTO without an RTT sample.
     pub syn_timeout: SimDuration,
+    /// What is written before the handshake goes with the SYN, as far as a segment holds it, and the server
+    /// may answer at once (RFC 7413; the client has a cookie).
+    pub fast_open: bool,
     /// SYN retransmissions before the connection fails.
     pub max_syn_retries: u32,
     /// Retransmissions of the same data before the connection fails.
@@ -71,6 +74,8 @@ pub struct TcpConfig {
     pub send_order: SendOrder,
     /// In which order bytes reach the application.
     pub delivery: DeliveryOrder,
+    /// Whether the last segments are probed for before a timeout.
+    pub tail_loss_probe: TailLossProbe,
 }
 
 impl TcpConfig {
@@ -93,6 +98,7 @@ impl TcpConfig {
             rto_floor: RtoFloor::Timeout,
             max_rto: SimDuration::from_secs(60),
             syn_timeout: SimDuration::from_secs(1),
+            fast_open: false,
             // Linux tcp_syn_retries and tcp_retries2.
             max_syn_retries: 6,
             max_data_retries: 15,
@@ -116,6 +122,7 @@ impl TcpConfig {
             validation_floor: ValidationFloor::Initial,
             send_order: SendOrder::Fifo,
             delivery: DeliveryOrder::InOrder,
+            tail_loss_probe: TailLossProbe::Off,
         }
     }
 }
@@ -164,6 +171,32 @@ pub enum Congestion {
     NewReno,
     /// RFC 9438.
     Cubic,
+    /// Linked increases over the subflows of a connection: RFC 6356, thesis equation 6.1. On a single path
+    /// it is NewReno, and so are the other coupled controllers.
+    Lia,
+    /// Opportunistic linked increases: Khalili et al., CoNEXT 2012; draft-khalili-mptcp-congestion-control.
+    Olia,
+    /// Balanced linked adaptation: Peng et al., IEEE/ACM ToN 2016; draft-walid-mptcp-congestion-control.
+    Balia,
+}
+
+impl Congestion {
+    /// The controller looks at the other subflows of its connection.
+    pub const fn is_coupled(self) -> bool {
+        matches!(self, Congestion::Lia | Congestion::Olia | Congestion::Balia)
+    }
+}
+
+/// Tail loss probes (thesis section 6.4.5, Algorithm 9; draft-dukkipati-tcpm-tcp-loss-probe).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TailLossProbe {
+    /// None.
+    Off,
+    /// Algorithm 9: a lone segment waits for the delayed ACK, too.
+    DelayedAck,
+    /// Without that wait, because the end of a message is acknowledged at once. On several subflows the
+    /// end of a message is signalled on each (PSH/ACK).
+    Signalled,
 }
 
 /// Growth in slow start.

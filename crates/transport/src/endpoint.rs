@@ -1,12 +1,24 @@
 //! The endpoint: connection states, timers, and the order in which segments leave.
 
+mod subflow;
+
 use loadpath_net::{SimDuration, SimTime};
 
 use crate::congestion::NO_THRESHOLD;
 use crate::receiver::{AckDue, Receiver};
 use crate::sender::Sender;
 use crate::sent::Sent;
+use crate::unsent::Chunk;
 use crate::{Delivery, Flags, Message, MessageId, PathId, Report, Segment, TcpConfig};
+
+/// The Fast Open option with a cookie of eight bytes, padded (RFC 7413, section 4.1.1).
+const FAST_OPEN_BYTES: u32 = 12;
+
+/// What a SYN carries, as a segment of its own.
+fn behind_syn(syn: &Segment) -> Segment {
+    let flags = if syn.flags.has(Flags::PSH) { Flags::PSH } else { Flags::default() };
+    Segment { flags, seq: syn.seq + 1, ..*syn }
+}
 
 /// Why a connection ended before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +59,27 @@ pub struct Stats {
     pub dup_acks: u64,
     /// Window probes sent.
     pub window_probes: u64,
+    /// Tail loss probes sent.
+    pub tail_probes: u64,
+}
+
+impl Stats {
+    /// Adds the counters of another endpoint.
+    pub(crate) fn add(&mut self, other: &Stats) {
+        self.segments_sent += other.segments_sent;
+        self.segments_received += other.segments_received;
+        self.data_segments += other.data_segments;
+        self.data_bytes += other.data_bytes;
+        self.retransmissions += other.retransmissions;
+        self.retransmitted_bytes += other.retransmitted_bytes;
+        self.syn_retransmissions += other.syn_retransmissions;
+        self.timeouts += other.timeouts;
+        self.tail_losses += other.tail_losses;
+        self.recoveries += other.recoveries;
+        self.dup_acks += other.dup_acks;
+        self.window_probes += other.window_probes;
+        self.tail_probes += other.tail_probes;
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +106,10 @@ pub struct Endpoint {
     syn_due: bool,
     syn_deadline: Option<SimTime>,
     syn_tries: u32,
+    /// What goes with the first SYN.
+    syn_data: Option<Chunk>,
+    /// A server that got data with the SYN, and may answer before the handshake ends.
+    early: bool,
     sender: Sender,
     receiver: Receiver,
     stats: Stats,
@@ -97,6 +134,8 @@ impl Endpoint {
             syn_due: false,
             syn_deadline: None,
             syn_tries: 0,
+            syn_data: None,
+            early: false,
             sender: Sender::new(config),
             receiver: Receiver::new(config),
             stats: Stats::default(),
@@ -108,6 +147,9 @@ impl Endpoint {
         if self.state == State::Closed && self.failure.is_none() {
             self.state = State::SynSent;
             self.syn_due = true;
+            if self.config.fast_open {
+                self.syn_data = self.sender.take_for_syn();
+            }
         }
     }
 
@@ -131,6 +173,12 @@ impl Endpoint {
 
     /// A segment arrived.
     pub fn on_segment(&mut self, now: SimTime, segment: &Segment) {
+        self.receive(now, segment, false);
+    }
+
+    /// `window_only`: see [`Sender::on_ack`].
+    #[inline(always)]
+    fn receive(&mut self, now: SimTime, segment: &Segment, window_only: bool) {
         self.stats.segments_received += 1;
         if segment.flags.has(Flags::RST) {
             if self.state != State::Listen {
@@ -147,15 +195,23 @@ impl Endpoint {
                     self.sender.set_peer_window(segment);
                     self.state = State::SynReceived;
                     self.syn_due = true;
+                    if self.config.fast_open && segment.len > 0 {
+                        self.early = true;
+                        self.receiver.on_data(now, &behind_syn(segment));
+                    }
                 }
                 return;
             }
             State::SynSent => {
-                if syn && segment.flags.has(Flags::ACK) && segment.ack == 1 {
+                let acks_syn = segment.ack >= 1 && segment.ack <= self.sender.next_seq();
+                if syn && segment.flags.has(Flags::ACK) && acks_syn {
                     self.receiver.on_syn(segment);
                     self.sender.set_peer_window(segment);
                     self.establish(now, segment);
                     self.receiver.owe(AckDue::Duplicate);
+                    if self.sender.outstanding() > 0 {
+                        self.sender.on_syn_answer(now, segment, &mut self.stats);
+                    }
                 }
                 return;
             }
@@ -182,11 +238,16 @@ impl Endpoint {
             }
         }
         self.receiver.on_timestamp(segment);
+        // Thesis section 6.4.5: the end of a message, on the subflow that did not carry it. It is no answer to
+        // a segment, so it is no duplicate ACK either.
+        let signal = segment.span() == 0 && segment.flags.has(Flags::PSH);
         if segment.flags.has(Flags::ACK) {
-            self.sender.on_ack(now, segment, &mut self.stats);
+            self.sender.on_ack(now, segment, window_only || signal, &mut self.stats);
         }
         if segment.span() > 0 {
             self.receiver.on_data(now, segment);
+        } else if signal && self.receiver.has_news_before(segment.seq) {
+            self.receiver.owe(AckDue::Yes);
         }
     }
 
@@ -237,11 +298,17 @@ impl Endpoint {
     pub fn poll_transmit(&mut self, now: SimTime) -> Option<(PathId, Segment)> {
         let segment = match self.state {
             State::Established => self.poll_established(now)?,
+            State::SynReceived if self.sends_early() => self.poll_established(now)?,
             State::SynSent | State::SynReceived => self.poll_syn(now)?,
             State::Closed | State::Listen => return None,
         };
         self.stats.segments_sent += 1;
         Some((PathId(0), segment))
+    }
+
+    /// Data may follow the answer to a SYN with data.
+    fn sends_early(&self) -> bool {
+        self.early && !self.syn_due
     }
 
     fn poll_established(&mut self, now: SimTime) -> Option<Segment> {
@@ -272,6 +339,13 @@ impl Endpoint {
         if self.state == State::SynReceived {
             segment.flags = Flags::SYN.with(Flags::ACK);
             self.receiver.on_ack_sent();
+        } else if let Some(chunk) = self.syn_data.take() {
+            let sent = self.sender.push_with_syn(chunk, &mut self.stats);
+            segment.flags = segment.flags.with(sent.flags);
+            segment.len = sent.len;
+            segment.message = sent.message;
+            segment.offset = sent.offset;
+            segment.wire_bytes += sent.len + FAST_OPEN_BYTES;
         }
         Some(segment)
     }
@@ -289,7 +363,7 @@ impl Endpoint {
         segment
     }
 
-    #[inline]
+    #[inline(always)]
     fn data_segment(&mut self, now: SimTime, sent: &Sent, again: bool) -> Segment {
         let report = self.receiver.report();
         let segment = Segment {
@@ -311,7 +385,7 @@ impl Endpoint {
         segment
     }
 
-    #[inline]
+    #[inline(always)]
     fn header(&self, now: SimTime) -> Segment {
         Segment {
             flags: Flags::ACK,

@@ -31,6 +31,8 @@ pub(crate) struct Receiver {
     ready: VecDeque<Delivery>,
     unread: u64,
     fin_received: bool,
+    /// Segments go up to a connection over several subflows as they arrive, and it keeps the window.
+    passes_up: bool,
 
     buffer: u64,
     scale: u8,
@@ -79,6 +81,7 @@ impl Receiver {
             ready: VecDeque::new(),
             unread: 0,
             fin_received: false,
+            passes_up: false,
             buffer: config.receive_buffer_bytes,
             scale: config.window_scale,
             mss: u64::from(config.mss),
@@ -96,6 +99,12 @@ impl Receiver {
             nacked_to: 0,
             nack: None,
         }
+    }
+
+    /// The receiver of a subflow: it acknowledges and reports, but holds nothing for the application.
+    pub fn passing_up(mut self) -> Self {
+        self.passes_up = true;
+        self
     }
 
     /// The other side's SYN, which takes number 0.
@@ -139,6 +148,12 @@ impl Receiver {
         self.owe(AckDue::Yes);
     }
 
+    /// An ACK would tell something: a segment waits for its ACK or for those before it, or the other side
+    /// asks from before what is acknowledged (a probe). An ACK that tells nothing would count as a duplicate.
+    pub fn has_news_before(&self, seq: u64) -> bool {
+        self.unacknowledged > 0 || !self.held.is_empty() || seq < self.next
+    }
+
     pub fn owe(&mut self, due: AckDue) {
         self.due = self.due.max(due);
     }
@@ -155,7 +170,7 @@ impl Receiver {
     }
 
     /// A segment that takes sequence space.
-    #[inline]
+    #[inline(always)]
     pub fn on_data(&mut self, now: SimTime, segment: &Segment) {
         let end = segment.seq + segment.span();
         let expected = segment.seq == self.next && self.held.is_empty() && !self.fin_received;
@@ -169,7 +184,7 @@ impl Receiver {
 
     /// The payload is within the window; FIN needs no room.
     fn fits(&self, segment: &Segment) -> bool {
-        segment.seq + u64::from(segment.len) <= self.edge
+        segment.seq + u64::from(segment.len) <= self.edge || self.passes_up
     }
 
     fn acknowledge_in_order(&mut self, now: SimTime, flags: Flags) {
@@ -245,7 +260,7 @@ impl Receiver {
 
     /// Hands bytes to the application, in one piece with those before where they continue them.
     fn deliver(&mut self, delivery: Delivery) {
-        if delivery.len == 0 {
+        if delivery.len == 0 || self.passes_up {
             return;
         }
         self.unread += u64::from(delivery.len);

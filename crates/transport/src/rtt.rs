@@ -58,6 +58,11 @@ impl RttEstimator {
         self.srtt
     }
 
+    /// RTTVAR.
+    pub fn rttvar(&self) -> SimDuration {
+        self.rttvar
+    }
+
     /// The timeout in force.
     pub fn rto(&self) -> SimDuration {
         // 2^32 times any timeout exceeds every bound, and shifting further would overflow.

@@ -1,12 +1,17 @@
 //! The sending half: what may be sent now, and what an ACK or a timeout means.
 
+mod fast_open;
+mod shared_pool;
+mod tail_probe;
+
 use loadpath_net::{SimDuration, SimTime};
 
 use crate::congestion::{AckSample, Controller, LossSignal};
 use crate::growth::GrowthGate;
 use crate::rtt::RttEstimator;
 use crate::sent::{Sent, SentLog};
-use crate::unsent::UnsentPool;
+use crate::tail_loss::TailLoss;
+use crate::unsent::{Chunk, UnsentPool};
 use crate::validation::{Conditions, Validator};
 use crate::{
     Failure, Flags, LossWindow, Message, MessageId, PartialAckTimer, Recovery, RecoveryExit,
@@ -67,6 +72,9 @@ pub(crate) struct Sender {
     probe_deadline: Option<SimTime>,
     probe_backoff: u32,
     probe_due: bool,
+    tail_loss: TailLoss,
+    /// The pool that this subflow shares had more when this subflow last sent of it.
+    shared_pool_has_more: bool,
 
     fin: Fin,
 }
@@ -111,6 +119,8 @@ impl Sender {
             probe_deadline: None,
             probe_backoff: 0,
             probe_due: false,
+            tail_loss: TailLoss::new(config),
+            shared_pool_has_more: false,
             fin: Fin::No,
         }
     }
@@ -132,11 +142,16 @@ impl Sender {
         self.unsent = UnsentPool::new(self.config.send_order);
         self.rto_deadline = None;
         self.probe_deadline = None;
+        self.tail_loss.cancel();
         self.fin = Fin::Sent;
     }
 
     pub fn controller(&self) -> &Controller {
         &self.controller
+    }
+
+    pub fn controller_mut(&mut self) -> &mut Controller {
+        &mut self.controller
     }
 
     pub fn rtt(&self) -> &RttEstimator {
@@ -165,6 +180,11 @@ impl Sender {
         self.log.next()
     }
 
+    /// Oldest number not acknowledged.
+    pub fn una(&self) -> u64 {
+        self.log.una()
+    }
+
     pub fn fin_acknowledged(&self) -> bool {
         self.fin == Fin::Acknowledged
     }
@@ -180,7 +200,9 @@ impl Sender {
 
     #[inline]
     pub fn next_timeout(&self) -> Option<SimTime> {
-        self.rto_deadline.or(self.probe_deadline)
+        let first = self.rto_deadline.or(self.probe_deadline).unwrap_or(SimTime::MAX);
+        let first = first.min(self.tail_loss.deadline());
+        (first < SimTime::MAX).then_some(first)
     }
 
     // ---- ACKs
@@ -195,8 +217,17 @@ impl Sender {
     }
 
     /// A segment with an acknowledgement arrived.
-    #[inline]
-    pub fn on_ack(&mut self, now: SimTime, segment: &Segment, stats: &mut Stats) {
+    ///
+    /// `window_only` says that it tells nothing but a new window, in a way that `segment` itself does not
+    /// show; it is then no duplicate.
+    #[inline(always)]
+    pub fn on_ack(
+        &mut self,
+        now: SimTime,
+        segment: &Segment,
+        window_only: bool,
+        stats: &mut Stats,
+    ) {
         if segment.ack < self.log.una() || segment.ack > self.log.next() {
             return;
         }
@@ -209,10 +240,13 @@ impl Sender {
             // RFC 5681, section 2; with SACK it is the news that counts (RFC 6675, section 2).
             let duplicate = match self.config.recovery {
                 Recovery::Sack => news,
-                _ => segment.span() == 0 && !window_changed,
+                _ => segment.span() == 0 && !window_changed && !window_only,
             };
             if duplicate {
                 self.on_duplicate_ack(stats);
+            }
+            if self.tail_loss.is_planned() {
+                self.schedule_probe(now);
             }
         }
     }
@@ -272,6 +306,7 @@ impl Sender {
         self.limited_bytes = 0;
         self.validator.on_ack(now);
         self.growth.on_ack(segment.ack);
+        self.controller.on_acknowledged(acked);
         if self.fin == Fin::Sent && self.log.outstanding() == 0 {
             self.fin = Fin::Acknowledged;
         }
@@ -308,6 +343,12 @@ impl Sender {
             self.rto_deadline = None;
         } else if restart_timer && self.probe_deadline.is_none() {
             self.arm_rto(now);
+        }
+        if !self.tail_loss.is_off() {
+            self.tail_loss.end();
+            if self.tail_loss.is_planned() {
+                self.schedule_probe(now);
+            }
         }
     }
 
@@ -357,7 +398,8 @@ impl Sender {
                 let reported = self.log.first_is_lost();
                 let counted = self.dup_acks >= self.config.dup_ack_threshold
                     && !(self.after_timeout && self.log.una() <= self.recover);
-                if (reported || counted) && !self.log.first_was_resent() {
+                let probed = self.tail_loss.is_probed();
+                if (reported || counted || probed) && !self.log.first_was_resent() {
                     self.enter_recovery(stats);
                 }
             }
@@ -390,6 +432,8 @@ impl Sender {
         self.rescued = false;
         self.log.mark_first_lost();
         self.resend_at_once = true;
+        self.tail_loss.cancel();
+        self.tail_loss.end();
     }
 
     // ---- timers
@@ -404,6 +448,9 @@ impl Sender {
         if self.probe_deadline.is_some_and(|at| at <= now) {
             self.probe_due = true;
             self.arm_probe(now);
+        }
+        if self.tail_loss.deadline() <= now {
+            self.tail_loss.on_deadline();
         }
         if self.rto_deadline.is_none_or(|at| at > now) {
             return None;
@@ -451,6 +498,8 @@ impl Sender {
         self.dup_acks = 0;
         self.limited_bytes = 0;
         self.resend_at_once = false;
+        self.tail_loss.cancel();
+        self.tail_loss.end();
         self.log.mark_all_lost();
         self.arm_rto(now);
         None
@@ -465,8 +514,32 @@ impl Sender {
     // ---- transmission
 
     /// The next segment to send now and whether it was sent before.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, now: SimTime, stats: &mut Stats) -> Option<(Sent, bool)> {
+        if self.log.has_waiting() || self.probe_due || !self.tail_loss.is_off() {
+            if let Some(sent) = self.poll_again(now, stats) {
+                return Some(sent);
+            }
+            if self.log.has_waiting() {
+                return None;
+            }
+        }
+        if self.unsent.bytes() > 0 {
+            if let Some(sent) = self.poll_new(now, stats) {
+                return Some((sent, false));
+            }
+        } else if self.fin == Fin::Wanted {
+            // FIN needs no room in a window: it carries nothing.
+            self.fin = Fin::Sent;
+            let sent = self.log.push(MessageId(0), 0, 0, Flags::FIN);
+            self.after_sending(now);
+            return Some((sent, false));
+        }
+        self.poll_rescue(now, stats)
+    }
+
+    /// What is sent again before anything new, and probes.
+    pub fn poll_again(&mut self, now: SimTime, stats: &mut Stats) -> Option<(Sent, bool)> {
         if self.probe_due {
             self.probe_due = false;
             return self.probe(stats);
@@ -480,17 +553,15 @@ impl Sender {
             }
             return None;
         }
-        if self.unsent.bytes() > 0 {
-            if let Some(sent) = self.poll_new(now, stats) {
-                return Some((sent, false));
-            }
-        } else if self.fin == Fin::Wanted {
-            // FIN needs no room in a window: it carries nothing.
-            self.fin = Fin::Sent;
-            let sent = self.log.push(MessageId(0), 0, 0, Flags::FIN);
-            self.after_sending(now);
-            return Some((sent, false));
+        if self.tail_loss.take_due() {
+            return self.probe_tail(now, stats);
         }
+        None
+    }
+
+    /// What is sent again because there is nothing new to send.
+    #[inline]
+    pub fn poll_rescue(&mut self, now: SimTime, stats: &mut Stats) -> Option<(Sent, bool)> {
         if self.phase == Phase::Recovery && self.config.recovery == Recovery::Sack {
             return self.rescue(now, stats);
         }
@@ -498,45 +569,69 @@ impl Sender {
     }
 
     /// Algorithm 10.
+    #[inline(always)]
     fn poll_new(&mut self, now: SimTime, stats: &mut Stats) -> Option<Sent> {
         let len = self.allowed_len(now)?;
+        let last = u64::from(len) == self.unsent.bytes();
+        let conditions = self.admits(now, len, last)?;
+        let chunk = self.unsent.take(len)?;
+        let mut flags = if chunk.end { Flags::PSH } else { Flags::default() };
+        let more = self.unsent.bytes() > 0;
+        if self.fin == Fin::Wanted && !more {
+            flags = flags.with(Flags::FIN);
+            self.fin = Fin::Sent;
+        }
+        let sent = self.push(now, chunk, flags, more, stats);
+        let pipe = self.flight();
+        self.validator.check_application_limited(&conditions, pipe, more, &mut self.controller);
+        Some(sent)
+    }
+
+    /// The congestion window, validated under the conditions returned, has room for a new segment of `len`
+    /// bytes.
+    #[inline(always)]
+    fn admits(&mut self, now: SimTime, len: u32, last: bool) -> Option<Conditions> {
         let pipe = self.flight();
         let limited = self.limited_allowance();
-        if !self.has_room(self.controller.cwnd() + limited, pipe, len) {
+        if !self.has_room(self.controller.cwnd() + limited, pipe, len, last) {
             self.growth.on_blocked(&self.log, pipe);
             return None;
         }
         let conditions = self.conditions(now);
-        if let Some(since) = self.idle_since.take() {
+        if let Some(since) = self.idle_since {
             self.controller.on_idle(now.since(since));
+            self.idle_since = Some(now);
         }
         self.validator.validate(&conditions, &mut self.controller);
-        if !self.has_room(self.controller.cwnd() + limited, pipe, len) {
-            return None;
-        }
-        if self.dup_acks > 0 && !self.has_room(self.controller.cwnd(), self.log.outstanding(), len)
+        let room = self.has_room(self.controller.cwnd() + limited, pipe, len, last);
+        room.then_some(conditions)
+    }
+
+    /// A new segment leaves.
+    #[inline(always)]
+    fn push(
+        &mut self,
+        now: SimTime,
+        chunk: Chunk,
+        flags: Flags,
+        more: bool,
+        stats: &mut Stats,
+    ) -> Sent {
+        if self.dup_acks > 0
+            && !self.has_room(self.controller.cwnd(), self.log.outstanding(), chunk.len, !more)
         {
-            self.limited_bytes += u64::from(len);
-        }
-        let chunk = self.unsent.take(len)?;
-        let mut flags = if chunk.end { Flags::PSH } else { Flags::default() };
-        if self.fin == Fin::Wanted && self.unsent.bytes() == 0 {
-            flags = flags.with(Flags::FIN);
-            self.fin = Fin::Sent;
+            self.limited_bytes += u64::from(chunk.len);
         }
         let sent = self.log.push(chunk.message, chunk.offset, chunk.len, flags);
         stats.data_segments += 1;
         stats.data_bytes += u64::from(chunk.len);
+        self.idle_since = None;
         self.after_sending(now);
-        let pipe = self.flight();
-        self.growth.on_sent(&self.log, pipe);
-        self.validator.check_application_limited(
-            &conditions,
-            pipe,
-            self.unsent.bytes() > 0,
-            &mut self.controller,
-        );
-        Some(sent)
+        self.growth.on_sent(&self.log, self.flight());
+        if !self.tail_loss.is_off() {
+            self.schedule_probe(now);
+        }
+        sent
     }
 
     /// Bytes in flight as new data see them. Without limited transmit a reported segment makes room
@@ -565,8 +660,7 @@ impl Sender {
     }
 
     #[inline]
-    fn has_room(&self, window: u64, pipe: u64, len: u32) -> bool {
-        let last_of_all = u64::from(len) == self.unsent.bytes();
+    fn has_room(&self, window: u64, pipe: u64, len: u32, last_of_all: bool) -> bool {
         match self.config.window_room {
             WindowRoom::WhatFits if last_of_all => window >= pipe + u64::from(len),
             _ => window >= pipe + self.mss,
@@ -575,7 +669,7 @@ impl Sender {
 
     /// Length of the next new segment as far as the other side's window and the send buffer go; `None`
     /// if they hold it back.
-    #[inline]
+    #[inline(always)]
     fn allowed_len(&mut self, now: SimTime) -> Option<u32> {
         let len = self.unsent.next_len(self.config.mss);
         if self.log.outstanding() + u64::from(len) > self.config.send_buffer_bytes

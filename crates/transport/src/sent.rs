@@ -313,6 +313,21 @@ impl SentLog {
         if self.entries[i].has(RESENT) { None } else { Some(self.resend_at(i)) }
     }
 
+    /// The last segment, to be sent again as a tail loss probe; its marks do not change.
+    pub fn last(&self) -> Option<Sent> {
+        self.entries.back().copied()
+    }
+
+    /// Segments that are not acknowledged.
+    pub fn segments(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The segments that wait to be sent again.
+    pub fn waiting(&self) -> impl Iterator<Item = &Sent> {
+        self.entries.iter().filter(|e| e.waits())
+    }
+
     /// The first segment, to be sent again as a window probe; its marks do not change.
     pub fn first(&self) -> Option<Sent> {
         self.entries.front().copied()

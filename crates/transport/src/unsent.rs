@@ -23,6 +23,7 @@ struct Unsent {
 }
 
 /// Bytes on their way into a segment.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
     pub message: MessageId,
     pub offset: u64,
@@ -68,23 +69,34 @@ impl UnsentPool {
         self.messages.front().map_or(0, |m| (m.len - m.sent).min(u64::from(max)) as u32)
     }
 
-    /// Takes up to `max` bytes of one message.
+    /// Takes up to `max` bytes of the first message.
     #[inline]
     pub fn take(&mut self, max: u32) -> Option<Chunk> {
-        let len = self.next_len(max);
-        let first = self.messages.front_mut()?;
+        self.take_of(0, max)
+    }
+
+    /// Takes up to `max` bytes of the message at `place`: look-ahead.
+    #[inline]
+    pub fn take_of(&mut self, place: usize, max: u32) -> Option<Chunk> {
+        let message = self.messages.get_mut(place)?;
+        let len = (message.len - message.sent).min(u64::from(max)) as u32;
         let chunk = Chunk {
-            message: first.id,
-            offset: first.sent,
+            message: message.id,
+            offset: message.sent,
             len,
-            end: first.sent + u64::from(len) == first.len,
+            end: message.sent + u64::from(len) == message.len,
         };
-        first.sent += u64::from(len);
+        message.sent += u64::from(len);
         self.bytes -= u64::from(len);
         if chunk.end {
-            self.messages.pop_front();
+            self.messages.remove(place);
         }
         Some(chunk)
+    }
+
+    /// Unsent bytes of each message, in the order in which they leave.
+    pub fn remaining(&self) -> impl Iterator<Item = u64> {
+        self.messages.iter().map(|m| m.len - m.sent)
     }
 }
 

@@ -46,6 +46,10 @@ scripts! {
     exit_rfc6582
     exit_ssthresh
     exit_to_one_segment
+    fast_open_client
+    fast_open_refused
+    fast_open_server
+    fast_open_syn_lost
     fin_alone_and_retransmitted
     fin_both_ways
     fin_waits_for_the_gap_before_it
@@ -66,6 +70,39 @@ scripts! {
     loss_window_flight
     loss_window_has_a_floor_of_two_segments
     loss_window_rfc5681
+    mp_balia_growth
+    mp_blest_waits
+    mp_data_ack
+    mp_delivery_out_of_order
+    mp_ecf_waits
+    mp_equal_rtt_takes_the_first
+    mp_fast_open
+    mp_fourth_ack
+    mp_handshake_client
+    mp_join_after_handshake
+    mp_join_at_once
+    mp_lia_growth
+    mp_lowest_rtt_first
+    mp_olia_growth
+    mp_opportunistic_retransmission
+    mp_otias_queues
+    mp_preemption
+    mp_push_signal
+    mp_push_signal_is_answered
+    mp_push_signal_without_news
+    mp_receive_window
+    mp_redundant
+    mp_reinject_on_timeout
+    mp_retransmit_on_other
+    mp_retransmit_on_other_needs_an_idle_subflow
+    mp_round_robin
+    mp_stream_highest_rtt_first
+    mp_stream_look_ahead
+    mp_stream_simple
+    mp_timeout_without_reinjection
+    mp_validation_of_the_other_subflow
+    mp_window_probe_is_answered
+    mp_window_update_is_no_duplicate_ack
     nack_fallback_for_a_hole_below_one_sent_again
     nack_falls_back_to_partial_acks
     nack_is_forgotten_by_a_cumulative_ack
@@ -124,6 +161,14 @@ scripts! {
     syn_timeout_is_bounded
     tail_loss_is_counted
     tail_loss_is_not_counted_with_enough_segments_behind
+    tail_probe_is_at_least_10_ms
+    tail_probe_moves_with_each_ack
+    tail_probe_needs_the_end_or_few_segments
+    tail_probe_of_a_lone_segment_waits_for_the_delayed_ack
+    tail_probe_of_a_lone_segment_without_the_wait
+    tail_probe_off
+    tail_probe_prefers_new_data
+    tail_probe_sends_the_last_again
     third_ack_lost
     timeout_in_recovery
     timestamps_do_not_go_back

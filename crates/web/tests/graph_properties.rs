@@ -39,6 +39,7 @@ fn page(draws: &[Draw]) -> PageGraph {
             _ => Phase::Dom,
         },
         url: String::new(),
+        position: None,
         timeout_ms: None,
         event_name: String::new(),
         event_target: String::new(),
@@ -90,6 +91,7 @@ fn page(draws: &[Draw]) -> PageGraph {
         frames: vec![Frame { id: 0, url: String::new(), parent: None, process: 0 }],
         activities,
         server_delay_file: None,
+        recorded_busy_ms: None,
     }
 }
 

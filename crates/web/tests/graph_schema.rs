@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use graph_support::corpus;
 use loadpath_web::graph::{
-    Activity, ActivityKind, Blocking, DiscoveredBy, DownloadChunk, Evaluation, EvaluationKind,
-    FORMAT, Frame, MainThread, PageGraph, ParseChunk, Phase, Resource, VERSION,
+    Activity, ActivityKind, Blocking, DelaySource, DiscoveredBy, DownloadChunk, Evaluation,
+    EvaluationKind, Evidence, FORMAT, Frame, MainThread, PageGraph, ParseChunk, Phase, Resource,
+    VERSION,
 };
 use serde_json::{Value, json};
 
@@ -29,10 +30,13 @@ fn full() -> PageGraph {
         size_bytes: 50,
         server_delay_ms: Some(1.5),
         original: original.map(str::to_string),
+        server_delay_source: Some(DelaySource::Timing),
         cached: true,
+        failed: true,
         priorities: [("cp".to_string(), 3)].into(),
         browser_priority: Some("VeryHigh".into()),
         discovered_by: Some(DiscoveredBy::Preload),
+        evidence: Some(Evidence::Source),
         recorded_sent_ms: Some(2.0),
         recorded_received_ms: Some(3.0),
     };
@@ -48,6 +52,7 @@ fn full() -> PageGraph {
         blocking: Blocking::Async,
         phase: Phase::Load,
         url: "http://a/s.js".into(),
+        position: Some([3, 14]),
         timeout_ms: Some(10.0),
         event_name: "load".into(),
         event_target: "Window".into(),
@@ -94,6 +99,7 @@ fn full() -> PageGraph {
             activity("end", ActivityKind::Resource(resource("http://a/", Some("page"))), &[]),
         ],
         server_delay_file: Some("delays.json".into()),
+        recorded_busy_ms: Some(250.5),
     }
 }
 

@@ -6,13 +6,21 @@ import typer
 
 from loadpath import __version__
 from loadpath.cli import (
+    archive,
+    delays,
     doctor,
     export,
+    graph,
     import_,
+    link,
+    profile,
     profiles,
+    query,
     reproduce,
     scenario,
     simulate,
+    sweep,
+    table,
     timesequence,
     waterfall,
 )
@@ -26,14 +34,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+app.command("profile")(profile.profile)
+app.command("delays")(delays.delays)
 app.command("simulate")(simulate.simulate)
 app.command("waterfall")(waterfall.waterfall)
 app.command("timesequence")(timesequence.timesequence)
 app.command("export")(export.export)
 app.command("import")(import_.import_)
+app.command("archive")(archive.archive)
 app.command("reproduce")(reproduce.reproduce)
+app.command("sweep")(sweep.sweep)
+app.command("query")(query.query)
+app.command("table")(table.table)
 app.command("profiles")(profiles.profiles)
 app.command("scenario")(scenario.scenario)
+app.add_typer(graph.app, name="graph")
+# What follows the command of a link is the command's.
+app.command("link", context_settings={"allow_interspersed_args": False})(link.link)
 app.command("doctor")(doctor.doctor)
 
 

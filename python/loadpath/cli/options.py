@@ -12,7 +12,20 @@ from loadpath.errors import ScenarioError
 from loadpath.pages import example_names
 from loadpath.parameters import HTTP_NAMES, Parameters
 
-__all__ = ["Force", "Json", "LoadOptions", "Output", "Page", "Pages", "Runs", "with_load_options"]
+__all__ = [
+    "Csv",
+    "Force",
+    "Json",
+    "LoadOptions",
+    "Markdown",
+    "NetworkOptions",
+    "Output",
+    "Page",
+    "Pages",
+    "Runs",
+    "Store",
+    "with_load_options",
+]
 
 R = TypeVar("R")
 
@@ -52,6 +65,11 @@ Pages = Annotated[
 ]
 Runs = Annotated[int, typer.Option("-n", "--runs", min=1, help="Repetitions of each page.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+Store = Annotated[
+    Path, typer.Option("--store", help="Folder of sweeps, of one sweep, or of one plan.")
+]
+Csv = Annotated[Path | None, typer.Option("--csv", help="CSV into a file; '-' is standard output.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="A Markdown table.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="File to write; '-' is standard output.")
 ]
@@ -65,8 +83,8 @@ def _option(
 
 
 @dataclass(kw_only=True)
-class LoadOptions:
-    """The parameters of a load as options; see `loadpath.parameters`."""
+class NetworkOptions:
+    """The parameters of a network as options; see `loadpath.parameters`."""
 
     profile: Annotated[
         str | None, _option("--profile", panel=_SCENARIO, help="Set of defaults: pcp or linux.")
@@ -113,6 +131,17 @@ class LoadOptions:
             "--queue", panel=_NETWORK, help="Queue towards the client: red, drop-tail or unlimited."
         ),
     ] = None
+
+    def parameters(self) -> Parameters:
+        """The same for the Python API."""
+        settings = dict(_key_value(text) for text in self.set or ())
+        return cast(Parameters, asdict(self) | {"set": settings})
+
+
+@dataclass(kw_only=True)
+class LoadOptions(NetworkOptions):
+    """The parameters of a load as options; see `loadpath.parameters`."""
+
     http: Annotated[
         str | None,
         _option(
@@ -155,11 +184,6 @@ class LoadOptions:
         _option("--recovery", panel=_PROTOCOL, help="Loss recovery: newreno, nack or sack."),
     ] = None
 
-    def parameters(self) -> Parameters:
-        """The same for `loadpath.simulate`."""
-        settings = dict(_key_value(text) for text in self.set or ())
-        return cast(Parameters, asdict(self) | {"set": settings})
-
 
 def _key_value(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
@@ -169,8 +193,9 @@ def _key_value(text: str) -> tuple[str, str]:
 
 
 def with_load_options(verb: Callable[..., R]) -> Callable[..., R]:
-    """Give a verb the options of `LoadOptions`, collected into its parameter `load`."""
+    """Give a verb the options of its parameter `load`: `LoadOptions` or `NetworkOptions`."""
     signature = inspect.signature(verb, eval_str=True)
+    collected = signature.parameters["load"].annotation
     options = [
         inspect.Parameter(
             field.name,
@@ -178,12 +203,12 @@ def with_load_options(verb: Callable[..., R]) -> Callable[..., R]:
             default=field.default,
             annotation=field.type,
         )
-        for field in fields(LoadOptions)
+        for field in fields(collected)
     ]
     own = [parameter for name, parameter in signature.parameters.items() if name != "load"]
 
     def command(**arguments: Any) -> R:
-        load = LoadOptions(**{option.name: arguments.pop(option.name) for option in options})
+        load = collected(**{option.name: arguments.pop(option.name) for option in options})
         return verb(load=load, **arguments)
 
     command.__doc__ = verb.__doc__

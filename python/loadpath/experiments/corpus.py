@@ -13,12 +13,15 @@ from loadpath.experiments.cells import PageSet
 from loadpath.graphs.importer import import_corpus
 from loadpath.pages import load_graph
 
-__all__ = ["Corpus", "open_corpus"]
+__all__ = ["Corpus", "CorpusEntry", "open_corpus", "open_corpus_folder"]
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class CorpusEntry(msgspec.Struct, frozen=True):
+    """A page in the index of an imported corpus."""
+
     file: str
     no_sharding: bool
+    """It does not spread over several hosts of one site (thesis section 5.2)."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,19 @@ def open_corpus(folder: Path | None) -> Iterator[Corpus]:
     CorpusError
         There is no corpus in that folder.
     """
+    with open_corpus_folder(folder) as (imported, entries):
+        yield _corpus(imported, entries)
+
+
+@contextmanager
+def open_corpus_folder(folder: Path | None) -> Iterator[tuple[Path, list[CorpusEntry]]]:
+    """As `open_corpus`: the imported folder and its index, no page read yet.
+
+    Raises
+    ------
+    CorpusError
+        There is no corpus in that folder.
+    """
     if folder is None:
         raise hinted(
             CorpusError("this experiment needs the page corpus"),
@@ -45,24 +61,24 @@ def open_corpus(folder: Path | None) -> Iterator[Corpus]:
         )
     imported = _imported(folder)
     if imported is not None:
-        yield _corpus(folder, imported)
+        yield folder, imported
         return
     with tempfile.TemporaryDirectory(prefix="loadpath-corpus-") as scratch:
         output = Path(scratch) / "corpus"
         import_corpus(folder, output)
-        yield _corpus(output, _imported(output) or [])
+        yield output, _imported(output) or []
 
 
-def _imported(folder: Path) -> list[_Entry] | None:
+def _imported(folder: Path) -> list[CorpusEntry] | None:
     """The index of an imported corpus; `None` if the folder is not one."""
     try:
-        return msgspec.json.decode((folder / "index.json").read_bytes(), type=list[_Entry])
+        return msgspec.json.decode((folder / "index.json").read_bytes(), type=list[CorpusEntry])
     except (OSError, msgspec.ValidationError):
         return None
 
 
-def _corpus(folder: Path, entries: list[_Entry]) -> Corpus:
-    def pages(chosen: list[_Entry]) -> PageSet:
+def _corpus(folder: Path, entries: list[CorpusEntry]) -> Corpus:
+    def pages(chosen: list[CorpusEntry]) -> PageSet:
         return PageSet.load([folder / entry.file for entry in chosen], load_graph)
 
     return Corpus(pages(entries), pages([entry for entry in entries if not entry.no_sharding]))

@@ -1,21 +1,26 @@
-//! From scenario values to the parameters of links and endpoints.
+//! From scenario values to the parameters of endpoints.
 
-use loadpath_net::{Bitrate, Capacity, RedConfig, RedUnit, SimDuration};
-use loadpath_transport::{TcpConfig, Validation};
+use loadpath_net::SimDuration;
+use loadpath_transport::{
+    Congestion, MAX_SUBFLOWS, MultipathConfig, PathId, TcpConfig, Validation,
+};
 
-use super::{Network, QueueKind, Scenario, ScenarioError, ValidationKind};
-
-/// Queue of the bottleneck, without its random stream.
-pub(crate) enum QueuePlan {
-    Unlimited,
-    DropTail(Capacity),
-    Red(RedConfig),
-}
+use super::{CouplingKind, PathsKind, Scenario, ScenarioError, ValidationKind};
 
 impl Scenario {
     pub(super) fn fill_in_autos(&mut self) {
         self.network.up_rate_bps.fill(self.network.rate_bps);
-        let syn_timeout_ms = if self.network.rtt_ms < 200.0 { 1000.0 } else { 2000.0 };
+        let (n, p) = (&self.network, &mut self.path2);
+        p.rate_bps.fill(n.rate_bps);
+        p.up_rate_bps.fill(p.rate_bps.get());
+        p.rtt_ms.fill(n.rtt_ms);
+        p.queue.fill(n.queue);
+        p.up_queue.fill(n.up_queue);
+        p.queue_limit_bdp.fill(n.queue_limit_bdp);
+        p.queue_limit.fill(n.queue_limit);
+        let rtt2_ms = if self.uses_path2() { self.path2.rtt_ms.get() } else { 0.0 };
+        let rtt_ms = self.network.rtt_ms.max(rtt2_ms);
+        let syn_timeout_ms = if rtt_ms < 200.0 { 1000.0 } else { 2000.0 };
         self.transport.syn_timeout_ms.fill(syn_timeout_ms);
         let protocol = self.http.version;
         self.http.connections_per_host.fill(protocol.default_connections.into());
@@ -32,6 +37,16 @@ impl Scenario {
                 format!(
                     "network.red_min_fraction = {}: expected less than network.red_max_fraction = {}",
                     n.red_min_fraction, n.red_max_fraction
+                ),
+            ));
+        }
+        let rtt2_ms = self.path2.rtt_ms.get();
+        if self.multipath.paths == PathsKind::SharedBottleneck && rtt2_ms < n.rtt_ms {
+            return Err(ScenarioError::new(
+                origin,
+                format!(
+                    "path2.rtt_ms = {rtt2_ms}: expected at least network.rtt_ms = {} behind a shared bottleneck",
+                    n.rtt_ms
                 ),
             ));
         }
@@ -73,6 +88,7 @@ impl Scenario {
             min_rto: ms(t.min_rto_ms),
             max_rto: ms(t.max_rto_ms),
             syn_timeout: ms(t.syn_timeout_ms.get()),
+            fast_open: t.fast_open,
             max_syn_retries: t.syn_retries as u32,
             max_data_retries: t.data_retries as u32,
             rearm_stale_rto: t.rearm_stale_rto,
@@ -92,6 +108,7 @@ impl Scenario {
             partial_ack_timer: t.partial_ack_timer,
             rto_floor: t.rto_floor,
             validation_floor: t.validation_floor,
+            tail_loss_probe: t.tail_loss_probe,
             validation: match t.validation {
                 ValidationKind::Off => Validation::Off,
                 ValidationKind::Cumulative => Validation::Cumulative { refresh_on_ack: false },
@@ -104,38 +121,35 @@ impl Scenario {
         }
     }
 
-    /// Bytes of a full packet on the bottleneck.
-    fn packet_bytes(&self) -> u64 {
-        self.transport.mss_bytes + self.transport.header_bytes + self.transport.link_header_bytes
+    /// Several subflows; not for [`PathsKind::Single`].
+    pub(crate) fn multipath(&self) -> MultipathConfig {
+        let m = &self.multipath;
+        let mut tcp = self.tcp();
+        tcp.congestion = match m.congestion {
+            CouplingKind::None => tcp.congestion,
+            CouplingKind::Lia => Congestion::Lia,
+            CouplingKind::Olia => Congestion::Olia,
+            CouplingKind::Balia => Congestion::Balia,
+        };
+        let order = if m.first_path == 2 { [1, 0] } else { [0, 1] };
+        let path_of = |i: usize| PathId(if self.uses_path2() { order[i % 2] } else { 0 });
+        MultipathConfig {
+            paths: std::array::from_fn::<_, MAX_SUBFLOWS, _>(path_of),
+            subflows: m.subflows as u8,
+            join: m.join,
+            fourth_ack: m.fourth_ack,
+            scheduler: m.scheduler,
+            estimator: m.estimator,
+            retransmit_on_other: m.retransmit_on_other,
+            opportunistic_retransmission: m.opportunistic_retransmission,
+            reinject_on_timeout: m.reinject_on_timeout,
+            options_on_the_wire: m.options_on_the_wire,
+            ..MultipathConfig::new(tcp)
+        }
     }
 
-    pub(crate) fn queue(&self, kind: QueueKind, rate: Bitrate) -> QueuePlan {
-        let n: &Network = &self.network;
-        let packet = match n.queue_unit {
-            RedUnit::Packets => 1.0,
-            RedUnit::Bytes => self.packet_bytes() as f64,
-        };
-        let limit = if n.queue_limit > 0 {
-            n.queue_limit as f64
-        } else {
-            let bdp_packets = rate.bps() as f64 * n.rtt_ms / 8_000.0 / self.packet_bytes() as f64;
-            packet * (n.queue_limit_bdp * bdp_packets).max(n.queue_floor_packets as f64)
-        };
-        match kind {
-            QueueKind::Unlimited => QueuePlan::Unlimited,
-            QueueKind::DropTail => QueuePlan::DropTail(match n.queue_unit {
-                RedUnit::Packets => Capacity::Packets(limit as u64),
-                RedUnit::Bytes => Capacity::Bytes(limit as u64),
-            }),
-            QueueKind::Red => QueuePlan::Red(RedConfig {
-                unit: n.queue_unit,
-                min: n.red_min_fraction * limit,
-                max: n.red_max_fraction * limit,
-                limit,
-                max_p: n.red_max_probability,
-                gentle: n.red_gentle,
-                mean_packet_bytes: n.red_mean_packet_bytes,
-            }),
-        }
+    /// True unless everything goes over the first path.
+    pub(crate) fn uses_path2(&self) -> bool {
+        matches!(self.multipath.paths, PathsKind::Independent | PathsKind::SharedBottleneck)
     }
 }

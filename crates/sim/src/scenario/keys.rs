@@ -3,13 +3,15 @@
 
 use loadpath_net::{Gentle, RedUnit};
 use loadpath_transport::{
-    Congestion, Growth, LossWindow, PartialAckTimer, Recovery, RecoveryExit, RtoFloor, SendOrder,
-    SlowStart, ValidationFloor, WindowRoom,
+    Congestion, Estimator, Growth, Join, LossWindow, MAX_SUBFLOWS, PartialAckTimer, PathScheduler,
+    Recovery, RecoveryExit, RtoFloor, SendOrder, SlowStart, TailLossProbe, ValidationFloor,
+    WindowRoom,
 };
 use loadpath_web::http::tls::Handshake;
 use loadpath_web::http::{Protocol, ServerModel};
 
-use super::value::{Parameter, choice};
+use super::kinds::*;
+use super::value::Parameter;
 use super::{Auto, Key, Profile};
 
 macro_rules! sections {
@@ -266,6 +268,11 @@ sections! {
         pcp Auto::Auto, "auto: 1 s below 200 ms RTT, else 2 s (thesis Table 3.3)",
         linux Auto::Set(1000.0), "Linux TCP_TIMEOUT_INIT";
 
+        #[doc = "TCP Fast Open with a known cookie: the first request goes with the SYN."]
+        fast_open: bool, (),
+        pcp false, "not in the thesis's results; its section 6.4.6 names it",
+        linux false, "browsers do not use it";
+
         #[doc = "SYN retransmissions before a connection fails."]
         syn_retries: u64, 0..=100,
         pcp 20, "thesis Table 3.3",
@@ -365,6 +372,123 @@ sections! {
         validation_floor: ValidationFloor, (),
         pcp ValidationFloor::Initial, "thesis Algorithms 11 and 12",
         linux ValidationFloor::NeverRaise, "Linux tcp_cwnd_restart";
+
+        #[doc = "Probes for lost last segments."]
+        tail_loss_probe: TailLossProbe, (),
+        pcp TailLossProbe::Off, "thesis Table 3.3 has none; signalled is its section 6.4.5, delayed-ack its Algorithm 9",
+        linux TailLossProbe::Off, "Linux has RACK-TLP (RFC 8985), which is not modelled";
+    }
+
+    /// The second path of thesis Figure 6.2. The first is that of `network`; both share the servers'
+    /// links, whose delay is a quarter of the smaller round-trip time.
+    path2: Path2 {
+        #[doc = "Rate of its bottleneck towards the client."]
+        rate_bps: Auto<u64>, RATE,
+        pcp Auto::Auto, "auto: as network.rate_bps (thesis section 6.3.1: equivalent paths)",
+        linux Auto::Auto, "auto: as network.rate_bps";
+
+        #[doc = "Rate of its bottleneck towards the servers."]
+        up_rate_bps: Auto<u64>, RATE,
+        pcp Auto::Auto, "auto: as path2.rate_bps (thesis Figure 6.2)",
+        linux Auto::Auto, "auto: as path2.rate_bps";
+
+        #[doc = "Round-trip time on it without serialisation and queues."]
+        rtt_ms: Auto<f64>, 0.0..=60_000.0,
+        pcp Auto::Auto, "auto: as network.rtt_ms (thesis section 6.3.1: equivalent paths)",
+        linux Auto::Auto, "auto: as network.rtt_ms";
+
+        #[doc = "Queue discipline of its bottleneck towards the client."]
+        queue: Auto<QueueKind>, (),
+        pcp Auto::Auto, "auto: as network.queue (thesis section 6.2.1)",
+        linux Auto::Auto, "auto: as network.queue";
+
+        #[doc = "Queue discipline of its bottleneck towards the servers."]
+        up_queue: Auto<QueueKind>, (),
+        pcp Auto::Auto, "auto: as network.up_queue",
+        linux Auto::Auto, "auto: as network.up_queue";
+
+        #[doc = "Queue limit in its own bandwidth-delay products."]
+        queue_limit_bdp: Auto<f64>, 0.0..=1000.0,
+        pcp Auto::Auto, "auto: as network.queue_limit_bdp (thesis section 6.2.1: sized for that path)",
+        linux Auto::Auto, "auto: as network.queue_limit_bdp";
+
+        #[doc = "Queue limit in network.queue_unit; replaces queue_limit_bdp if positive."]
+        queue_limit: Auto<u64>, 0..=1 << 40,
+        pcp Auto::Auto, "auto: as network.queue_limit",
+        linux Auto::Auto, "auto: as network.queue_limit";
+
+        #[doc = "Probability that its bottleneck loses a packet towards the client."]
+        loss_down_fraction: f64, FRACTION,
+        pcp 0.0, "thesis section 3.7.7: losses by queues only",
+        linux 0.0, "as pcp";
+
+        #[doc = "Probability that its bottleneck loses a packet towards the servers."]
+        loss_up_fraction: f64, FRACTION,
+        pcp 0.0, "thesis section 3.7.7: losses by queues only",
+        linux 0.0, "as pcp";
+    }
+
+    /// Connections over several subflows: MPTCP as in thesis chapter 6.
+    multipath: Multipath {
+        #[doc = "Which paths connections use: the first alone, both with a bottleneck each, both behind the first's bottleneck, or several subflows over the first."]
+        paths: PathsKind, (),
+        pcp PathsKind::Single, "thesis chapters 3 to 5",
+        linux PathsKind::Single, "MPTCP has to be asked for";
+
+        #[doc = "Subflows of a connection; the paths take turns."]
+        subflows: u64, 2..=MAX_SUBFLOWS as u64,
+        pcp 2, "thesis section 6.2.2: one a path",
+        linux 2, "one a path";
+
+        #[doc = "Path on which connections are opened."]
+        first_path: u64, 1..=2,
+        pcp 1, "thesis section 6.3.4",
+        linux 1, "that of the default route";
+
+        #[doc = "When the client opens the other subflows."]
+        join: Join, (),
+        pcp Join::AfterDss, "thesis Figure 6.14; RFC 6824 section 3.1",
+        linux Join::AfterDss, "RFC 8684 section 3.1";
+
+        #[doc = "The client sends on a joined subflow only after a fourth segment of its handshake."]
+        fourth_ack: bool, (),
+        pcp false, "thesis Figure 6.14 has three",
+        linux true, "RFC 8684 section 3.2";
+
+        #[doc = "Congestion control over the subflows; none couples them, and each has transport.congestion."]
+        congestion: CouplingKind, (),
+        pcp CouplingKind::Lia, "thesis section 6.2.3",
+        linux CouplingKind::None, "Linux net/mptcp couples nothing";
+
+        #[doc = "Which subflow sends what next."]
+        scheduler: PathScheduler, (),
+        pcp PathScheduler::LowestRtt, "thesis section 6.2.2",
+        linux PathScheduler::LowestRtt, "default of multipath-tcp.org's Linux";
+
+        #[doc = "Completion estimator of the Stream Scheduler."]
+        estimator: Estimator, (),
+        pcp Estimator::Loop, "thesis Algorithm 8",
+        linux Estimator::Loop, "as pcp";
+
+        #[doc = "Send what is lost on a subflow on an idle one, too, if it arrives in time."]
+        retransmit_on_other: bool, (),
+        pcp false, "thesis section 6.4.1.3, off in its results",
+        linux false, "not in Linux";
+
+        #[doc = "Opportunistic retransmission and penalisation while the receive window blocks."]
+        opportunistic_retransmission: bool, (),
+        pcp false, "thesis section 6.2.2: not limited by the receive buffer",
+        linux false, "multipath-tcp.org's Linux has it, net/mptcp not";
+
+        #[doc = "After a retransmission timeout send what the subflow had under way on the others, too."]
+        reinject_on_timeout: bool, (),
+        pcp false, "thesis section 6.2.2",
+        linux true, "Linux __mptcp_retrans";
+
+        #[doc = "MPTCP's options count on the wire, and segments are shorter by them."]
+        options_on_the_wire: bool, (),
+        pcp true, "RFC 6824 section 3; the thesis does not say",
+        linux true, "RFC 8684 section 3";
     }
 
     /// HTTP.
@@ -472,136 +596,4 @@ sections! {
 
 fn http2() -> &'static Protocol {
     Protocol::by_name("http/2").expect("HTTP/2 is in the list")
-}
-
-/// Queue disciplines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueKind {
-    /// Random early detection.
-    Red,
-    /// Drops what does not fit.
-    DropTail,
-    /// Holds everything.
-    Unlimited,
-}
-
-/// Variants of congestion window validation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValidationKind {
-    /// None.
-    Off,
-    /// One halving for each idle RTO since data were last sent.
-    Cumulative,
-    /// One halving for each idle RTO since data were last sent or acknowledged.
-    CumulativeAcks,
-    /// One halving an idle period since data were last sent.
-    Once,
-    /// One halving an idle period since data were last sent or acknowledged.
-    OnceAcks,
-}
-
-/// Sources of priorities.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PriorityKind {
-    /// All alike.
-    None,
-    /// Recorded by-MIME-type order of the graph; by class where there is none.
-    MimeType,
-    /// HTML, CSS, JavaScript, images, others.
-    MimeClass,
-    /// Recorded critical-path order of the graph; computed where there is none.
-    CriticalPath,
-    /// Longest path in resources.
-    NodeDepth,
-}
-
-/// Main threads of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThreadKind {
-    /// One.
-    Page,
-    /// One a process.
-    Process,
-}
-
-choice!(QueueKind {
-    "red" => QueueKind::Red, "drop-tail" => QueueKind::DropTail,
-    "unlimited" => QueueKind::Unlimited,
-});
-choice!(RedUnit { "packets" => RedUnit::Packets, "bytes" => RedUnit::Bytes });
-choice!(Gentle {
-    "twice-max" => Gentle::TwiceMaxThreshold, "queue-limit" => Gentle::QueueLimit,
-    "off" => Gentle::Off,
-});
-choice!(Recovery {
-    "newreno" => Recovery::NewReno, "nack" => Recovery::Nack, "sack" => Recovery::Sack,
-});
-choice!(RecoveryExit {
-    "flight-plus-one" => RecoveryExit::FlightPlusOne,
-    "flight-plus-one-ns3" => RecoveryExit::FlightPlusOneNs3,
-    "rfc6582" => RecoveryExit::Rfc6582, "ssthresh" => RecoveryExit::Ssthresh,
-});
-choice!(LossWindow {
-    "flight-size" => LossWindow::FlightSize,
-    "flight-size-rfc5681" => LossWindow::FlightSizeRfc5681, "cwnd" => LossWindow::Cwnd,
-});
-choice!(Growth {
-    "always" => Growth::Always, "if-window-full" => Growth::IfWindowFull,
-    "if-half-used" => Growth::IfHalfUsed,
-});
-choice!(WindowRoom {
-    "full-segment" => WindowRoom::FullSegment, "what-fits" => WindowRoom::WhatFits,
-});
-choice!(PartialAckTimer {
-    "first" => PartialAckTimer::First, "every" => PartialAckTimer::Every,
-});
-choice!(RtoFloor { "timeout" => RtoFloor::Timeout, "variance" => RtoFloor::Variance });
-choice!(ValidationFloor {
-    "initial" => ValidationFloor::Initial, "never-raise" => ValidationFloor::NeverRaise,
-});
-choice!(Congestion { "newreno" => Congestion::NewReno, "cubic" => Congestion::Cubic });
-choice!(SlowStart { "per-ack" => SlowStart::PerAck, "bytes-acked" => SlowStart::BytesAcked });
-choice!(ValidationKind {
-    "off" => ValidationKind::Off, "cumulative" => ValidationKind::Cumulative,
-    "cumulative-acks" => ValidationKind::CumulativeAcks, "once" => ValidationKind::Once,
-    "once-acks" => ValidationKind::OnceAcks,
-});
-choice!(PriorityKind {
-    "none" => PriorityKind::None, "mime-type" => PriorityKind::MimeType,
-    "mime-class" => PriorityKind::MimeClass, "critical-path" => PriorityKind::CriticalPath,
-    "node-depth" => PriorityKind::NodeDepth,
-});
-choice!(SendOrder {
-    "fifo" => SendOrder::Fifo, "priority" => SendOrder::Priority,
-    "preemptive" => SendOrder::PriorityPreemptive,
-});
-choice!(Handshake {
-    "none" => Handshake::None, "1.2" => Handshake::Tls12, "1.2-resumed" => Handshake::Tls12Resumed,
-    "1.3" => Handshake::Tls13, "1.3-resumed" => Handshake::Tls13Resumed,
-    "1.3-0rtt" => Handshake::Tls13ZeroRtt,
-});
-choice!(ServerModel {
-    "serial" => ServerModel::Serial, "parallel" => ServerModel::Parallel,
-    "out-of-order" => ServerModel::OutOfOrder,
-});
-choice!(ThreadKind { "page" => ThreadKind::Page, "process" => ThreadKind::Process });
-
-impl Parameter for &'static Protocol {
-    type Bounds = ();
-
-    fn read(value: &toml::Value, unit: &str, bounds: &()) -> Result<Self, String> {
-        value
-            .as_str()
-            .and_then(Protocol::by_name)
-            .ok_or_else(|| format!("expected {}", Self::allowed(unit, bounds)))
-    }
-
-    fn write(&self) -> toml::Value {
-        self.name.into()
-    }
-
-    fn allowed(_: &str, _: &()) -> String {
-        let names: Vec<_> = Protocol::ALL.iter().map(|p| p.name).collect();
-        format!("one of {}", names.join(", "))
-    }
 }

@@ -4,12 +4,15 @@
 //! `key=value` overrides changes some of them; unknown keys and impossible values are errors that
 //! name the key, the value and what is allowed. [`KEYS`] documents every key with its source.
 
+mod bottleneck;
 mod convert;
 mod keys;
+mod kinds;
 mod value;
 
-pub(crate) use convert::QueuePlan;
+pub use bottleneck::BottleneckId;
 pub use keys::*;
+pub use kinds::*;
 pub use value::{Auto, Choice, Parameter};
 
 use std::fmt;

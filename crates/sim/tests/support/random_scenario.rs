@@ -21,6 +21,13 @@ const MODERATE: &[(&str, RangeInclusive<f64>)] = &[
     ("network.loss_down_fraction", 0.0..=0.1),
     ("network.loss_up_fraction", 0.0..=0.1),
     ("network.dns_ms", 0.0..=500.0),
+    ("path2.rate_bps", 200e3..=1e9),
+    ("path2.up_rate_bps", 200e3..=1e9),
+    ("path2.rtt_ms", 0.0..=500.0),
+    ("path2.queue_limit_bdp", 0.0..=10.0),
+    ("path2.queue_limit", 0.0..=1e6),
+    ("path2.loss_down_fraction", 0.0..=0.1),
+    ("path2.loss_up_fraction", 0.0..=0.1),
     ("transport.mss_bytes", 500.0..=9000.0),
     ("transport.initial_window_segments", 1.0..=100.0),
     ("transport.send_buffer_bytes", 10e3..=1e9),
@@ -43,8 +50,29 @@ const MODERATE: &[(&str, RangeInclusive<f64>)] = &[
     ("browser.timer_clamp_ms", 0.0..=50.0),
 ];
 
-/// Scenario number `number`, as a profile and the changes to it.
+/// Keys that came with several paths: loads over one path, whose numbers are kept, leave them alone.
+const WITH_SEVERAL_PATHS: &[&str] =
+    &["multipath.", "path2.", "transport.tail_loss_probe", "transport.fast_open"];
+
+/// Scenario number `number` over a single path, as a profile and the changes to it.
 pub fn changes(number: u64) -> (&'static str, Vec<(String, String)>) {
+    let (profile, mut changes) = changes_of_all(number);
+    changes.retain(|(key, _)| !WITH_SEVERAL_PATHS.iter().any(|section| key.starts_with(section)));
+    (profile, changes)
+}
+
+/// As [`changes`], over several paths.
+pub fn multipath_changes(number: u64) -> (&'static str, Vec<(String, String)>) {
+    let (profile, mut changes) = changes_of_all(number);
+    if !changes.iter().any(|(key, value)| key == "multipath.paths" && value != "single") {
+        changes.retain(|(key, _)| key != "multipath.paths");
+        let paths = ["independent", "shared-bottleneck", "same"][number as usize % 3];
+        changes.push(("multipath.paths".into(), paths.into()));
+    }
+    (profile, changes)
+}
+
+fn changes_of_all(number: u64) -> (&'static str, Vec<(String, String)>) {
     let streams = Streams::new(number, 0);
     let mut draw = streams.stream("test.scenario", 0);
     let profile = if draw.unit() < 0.5 { "pcp" } else { "linux" };
@@ -62,9 +90,17 @@ pub fn changes(number: u64) -> (&'static str, Vec<(String, String)>) {
     (profile, changes)
 }
 
-/// Scenario number `number`; draws that cannot be together are mended.
+/// Scenario number `number` over a single path; draws that cannot be together are mended.
 pub fn random_scenario(number: u64) -> Scenario {
-    let (profile, mut changes) = changes(number);
+    mended(changes(number))
+}
+
+/// As [`random_scenario`], over several paths.
+pub fn random_multipath_scenario(number: u64) -> Scenario {
+    mended(multipath_changes(number))
+}
+
+fn mended((profile, mut changes): (&str, Vec<(String, String)>)) -> Scenario {
     loop {
         match Scenario::resolve(Some(profile), None, &changes) {
             Ok(scenario) => return scenario,

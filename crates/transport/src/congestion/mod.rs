@@ -2,14 +2,22 @@
 //! controller; adding one is a variant of [`Kind`] here and one of [`Congestion`] in the
 //! configuration.
 
+mod balia;
+mod coupled;
 mod cubic;
+mod lia;
 mod newreno;
+mod olia;
 
 use loadpath_net::{SimDuration, SimTime};
 
 use crate::{Congestion, SlowStart, TcpConfig};
+use balia::Balia;
+pub(crate) use coupled::SubflowView;
 use cubic::Cubic;
+use lia::Lia;
 use newreno::NewReno;
+use olia::Olia;
 
 /// No threshold yet: "unsigned int max" in Table 3.3.
 pub(crate) const NO_THRESHOLD: u64 = u64::MAX;
@@ -46,6 +54,9 @@ pub(crate) struct Controller {
 enum Kind {
     NewReno(NewReno),
     Cubic(Cubic),
+    Lia(Lia),
+    Olia(Olia),
+    Balia(Balia),
 }
 
 impl Controller {
@@ -59,6 +70,9 @@ impl Controller {
             kind: match config.congestion {
                 Congestion::NewReno => Kind::NewReno(NewReno::new(config)),
                 Congestion::Cubic => Kind::Cubic(Cubic::new(config)),
+                Congestion::Lia => Kind::Lia(Lia::new(config)),
+                Congestion::Olia => Kind::Olia(Olia::new(config)),
+                Congestion::Balia => Kind::Balia(Balia::new(config)),
             },
         }
     }
@@ -101,14 +115,53 @@ impl Controller {
         self.cwnd = match &mut self.kind {
             Kind::NewReno(c) => c.avoidance(self.cwnd, acked),
             Kind::Cubic(c) => c.avoidance(self.cwnd, acked, sample),
+            Kind::Lia(c) => c.avoidance(self.cwnd, acked),
+            Kind::Olia(c) => c.avoidance(self.cwnd, acked),
+            Kind::Balia(c) => c.avoidance(self.cwnd, acked),
         };
+    }
+
+    /// Bytes were acknowledged, whether they grow the window or not.
+    #[inline]
+    pub fn on_acknowledged(&mut self, acked: u64) {
+        if let Kind::Olia(c) = &mut self.kind {
+            c.on_acknowledged(acked);
+        }
+    }
+
+    /// Shows a coupled controller, number `me`, all subflows of its connection.
+    pub fn couple(&mut self, me: usize, all: &[SubflowView]) {
+        match &mut self.kind {
+            Kind::NewReno(_) | Kind::Cubic(_) => {}
+            Kind::Lia(c) => c.couple(all),
+            Kind::Olia(c) => c.couple(me, all),
+            Kind::Balia(c) => c.couple(me, all),
+        }
+    }
+
+    /// Its siblings count when it shrinks, too.
+    pub fn is_balia(&self) -> bool {
+        matches!(self.kind, Kind::Balia(_))
+    }
+
+    /// Bytes since the last loss or between the last two, whichever is more; 0 if nobody asks for it.
+    pub fn loss_interval(&self) -> u64 {
+        match &self.kind {
+            Kind::Olia(c) => c.loss_interval(),
+            _ => 0,
+        }
     }
 
     /// A loss. `in_use` is the window that the threshold is a share of: FlightSize or cwnd. The floor
     /// of two segments is that of RFC 5681, equation (4).
     pub fn on_loss(&mut self, signal: LossSignal, in_use: u64) {
         let share = match &mut self.kind {
-            Kind::NewReno(_) => in_use / 2,
+            Kind::NewReno(_) | Kind::Lia(_) => in_use / 2,
+            Kind::Olia(c) => {
+                c.on_loss();
+                in_use / 2
+            }
+            Kind::Balia(c) => c.on_loss(in_use),
             Kind::Cubic(c) => c.on_loss(signal, self.cwnd, in_use),
         };
         self.ssthresh = share.max(2 * self.mss);

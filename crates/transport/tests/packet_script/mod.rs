@@ -1,5 +1,6 @@
 //! Runs packet scripts; the format is described in `tests/scripts/README.md`.
 
+mod machine;
 mod parse;
 
 use std::collections::VecDeque;
@@ -8,7 +9,8 @@ use std::fmt;
 use loadpath_net::{SimDuration, SimTime};
 use loadpath_transport::*;
 
-use parse::{Action, Comparison, Pattern, Script, Start};
+use machine::Machine;
+use parse::{Action, Comparison, PEER_WINDOW, Pattern, Script, Start};
 
 /// What went wrong, with the line of the script.
 pub struct ScriptError {
@@ -38,48 +40,37 @@ pub fn run(text: &str) -> Result<(), ScriptError> {
 }
 
 struct Runner {
-    endpoint: Endpoint,
+    endpoint: Machine,
     now: SimTime,
     /// Virtual time of the script's zero.
     zero: SimTime,
-    sent: VecDeque<(SimTime, Segment)>,
+    sent: VecDeque<(SimTime, MultipathSegment)>,
     reads: bool,
     read: VecDeque<Delivery>,
+    /// What the scripted peer acknowledged of the connection so far.
+    data_ack: u64,
+    /// What it offers if a line does not say.
+    window: u32,
 }
-
-/// What the scripted peer offers if a line does not say.
-const PEER_WINDOW: u32 = 65_535 << 14;
 
 impl Runner {
     fn start(script: &Script) -> Result<Runner, ScriptError> {
-        let mut endpoint = match script.start {
-            Start::Client => Endpoint::client(&script.config),
-            _ => Endpoint::server(&script.config),
+        let (config, single) = (&script.config, |endpoint| Machine::Single(Box::new(endpoint)));
+        let mut endpoint = match &script.start {
+            Start::Client => single(Endpoint::client(&config.tcp)),
+            Start::Server | Start::Established { .. } => single(Endpoint::server(&config.tcp)),
+            Start::SubflowClient => Machine::Several(Box::new(MultipathEndpoint::client(config))),
+            Start::Subflows { rtts, .. } => {
+                let config = MultipathConfig { subflows: rtts.len() as u8, ..*config };
+                Machine::Several(Box::new(MultipathEndpoint::server(&config)))
+            }
         };
-        let mut zero = SimTime::ZERO;
-        if let Start::Established { rtt } = script.start {
-            let syn = Segment {
-                flags: Flags::SYN,
-                window: PEER_WINDOW,
-                echo: SimTime::MAX,
-                ..Segment::default()
-            };
-            endpoint.on_segment(SimTime::ZERO, &syn);
-            let answer = endpoint.poll_transmit(SimTime::ZERO);
-            assert!(answer.is_some_and(|(_, s)| s.flags.has(Flags::SYN.with(Flags::ACK))));
-            zero = SimTime::ZERO + rtt;
-            let ack = Segment {
-                flags: Flags::ACK,
-                seq: 1,
-                ack: 1,
-                window: PEER_WINDOW,
-                timestamp: zero,
-                echo: SimTime::ZERO,
-                ..Segment::default()
-            };
-            endpoint.on_segment(zero, &ack);
-            assert!(endpoint.is_established());
-        }
+        let (rtts, window) = match &script.start {
+            Start::Established { rtt } => (vec![*rtt], PEER_WINDOW),
+            Start::Subflows { rtts, window } => (rtts.clone(), *window),
+            _ => (Vec::new(), PEER_WINDOW),
+        };
+        let zero = handshakes(&mut endpoint, &rtts, window);
         Ok(Runner {
             endpoint,
             now: zero,
@@ -87,23 +78,26 @@ impl Runner {
             sent: VecDeque::new(),
             reads: true,
             read: VecDeque::new(),
+            data_ack: 1,
+            window,
         })
     }
 
     fn step(&mut self, at: SimDuration, action: &Action) -> Result<(), String> {
         self.advance(self.zero + at);
         match action {
-            Action::Expect(_) | Action::ExpectRun(_) | Action::Delivered(_) => {}
+            Action::Expect(_) | Action::ExpectRun { .. } | Action::Delivered(_) => {}
             // What left at this instant may be expected after the assertions.
             Action::Assert(_) if self.sent.front().is_none_or(|(at, _)| *at == self.now) => {}
             _ => self.expect_silence()?,
         }
         match action {
             Action::Expect(pattern) => return self.expect(pattern),
-            Action::ExpectRun(range) => return self.expect_run(*range),
+            Action::ExpectRun { subflow, range } => return self.expect_run(*subflow, *range),
             Action::Delivered(expected) => return self.expect_delivery(*expected),
             Action::Inject(pattern) => {
-                let segment = pattern.to_segment(self.now, self.zero, PEER_WINDOW);
+                let segment = pattern.to_segment(self.now, self.zero, self.window, self.data_ack);
+                self.data_ack = self.data_ack.max(segment.data_ack);
                 self.endpoint.on_segment(self.now, &segment);
             }
             Action::Connect => self.endpoint.connect(self.now),
@@ -133,7 +127,7 @@ impl Runner {
                 self.read.push_back(delivery);
             }
         }
-        while let Some((_, segment)) = self.endpoint.poll_transmit(self.now) {
+        while let Some(segment) = self.endpoint.poll_transmit(self.now) {
             self.sent.push_back((self.now, segment));
         }
     }
@@ -162,17 +156,19 @@ impl Runner {
     }
 
     /// New full segments, one after the other.
-    fn expect_run(&mut self, range: SeqRange) -> Result<(), String> {
+    fn expect_run(&mut self, subflow: u8, range: SeqRange) -> Result<(), String> {
         let mut next = range.start;
         while next < range.end {
             let Some((at, segment)) = self.sent.pop_front() else {
                 return Err(format!("expected {next}:..., got nothing"));
             };
-            if at != self.now || segment.seq != next || segment.len == 0 || segment.retransmission {
+            let s = &segment.tcp;
+            let new = s.seq == next && s.len > 0 && !s.retransmission;
+            if at != self.now || !new || segment.subflow != subflow {
                 let (at, got) = (self.ms(at), self.show(&segment));
                 return Err(format!("expected new data from {next}, got at {at}: {got}"));
             }
-            next += u64::from(segment.len);
+            next += u64::from(segment.tcp.len);
         }
         if next == range.end { Ok(()) } else { Err(format!("the run ends at {next}")) }
     }
@@ -185,10 +181,16 @@ impl Runner {
     }
 
     fn check(&self, comparison: &Comparison) -> Result<(), String> {
-        let e = &self.endpoint;
+        if let Some(got) = self.endpoint.of_connection(&comparison.name) {
+            return compare(comparison, &got);
+        }
+        // NAME@2 asks the second subflow.
+        let (name, number) = comparison.name.split_once('@').unwrap_or((&comparison.name, "1"));
+        let number: usize = number.parse().map_err(|_| format!("no subflow {number}"))?;
+        let e = self.endpoint.subflow(number - 1).ok_or_else(|| format!("no subflow {number}"))?;
         let time = |d: Option<SimDuration>| d.map_or("none".into(), |d| ms_text(d.0));
         let stats = e.stats();
-        let got = match comparison.name.as_str() {
+        let got = match name {
             "cwnd" => e.cwnd_bytes().to_string(),
             "ssthresh" => e.ssthresh_bytes().map_or("none".into(), |t| t.to_string()),
             "state" => e.state_name().to_string(),
@@ -197,7 +199,7 @@ impl Runner {
             "unsent" => e.unsent_bytes().to_string(),
             "rto" => time(Some(e.rto())),
             "srtt" => time(e.srtt()),
-            "timer" => e.next_timeout().map_or("none".into(), |at| self.ms(at)),
+            "timer" => self.endpoint.next_timeout().map_or("none".into(), |at| self.ms(at)),
             "established" => e.is_established().to_string(),
             "closed" => e.is_closed().to_string(),
             "peer_closed" => e.peer_closed().to_string(),
@@ -211,24 +213,28 @@ impl Runner {
             "data_bytes" => stats.data_bytes.to_string(),
             "dup_acks" => stats.dup_acks.to_string(),
             "window_probes" => stats.window_probes.to_string(),
+            "tail_probes" => stats.tail_probes.to_string(),
             other => return Err(format!("nothing is called {other}")),
         };
-        let near = match (got.parse::<u64>(), comparison.value.parse::<u64>()) {
-            (Ok(got), Ok(value)) => got.abs_diff(value) <= comparison.tolerance,
-            _ => got == comparison.value,
-        };
-        if near {
-            Ok(())
-        } else {
-            Err(format!("expected {} {}, got {got}", comparison.name, comparison.value))
-        }
+        compare(comparison, &got)
     }
 
     fn ms(&self, at: SimTime) -> String {
         ms_text(at.since(self.zero).0)
     }
 
-    fn show(&self, s: &Segment) -> String {
+    fn show(&self, segment: &MultipathSegment) -> String {
+        let s = &segment.tcp;
+        let several = match self.endpoint {
+            Machine::Single(_) => String::new(),
+            Machine::Several(_) => format!(
+                " sub {} dsn {} dack {} {:?}",
+                segment.subflow + 1,
+                segment.data_seq,
+                segment.data_ack,
+                segment.option
+            ),
+        };
         let mut flags = String::new();
         for (flag, letter) in parse::FLAGS {
             if s.flags.has(flag) {
@@ -250,7 +256,7 @@ impl Runner {
         let again = if s.retransmission { " again" } else { "" };
         let echo = if s.echo == SimTime::MAX { "none".into() } else { self.ms(s.echo) };
         format!(
-            "{flags} {}:{} ack {} win {} msg {}@{} ts {} ecr {echo} wire {}{report}{again}",
+            "{flags} {}:{} ack {} win {} msg {}@{} ts {} ecr {echo} wire {}{report}{again}{several}",
             s.seq,
             s.seq + u64::from(s.len),
             s.ack,
@@ -267,4 +273,50 @@ impl Runner {
 fn ms_text(ns: u64) -> String {
     let text = format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+fn compare(comparison: &Comparison, got: &str) -> Result<(), String> {
+    let near = match (got.parse::<u64>(), comparison.value.parse::<u64>()) {
+        (Ok(got), Ok(value)) => got.abs_diff(value) <= comparison.tolerance,
+        _ => got == comparison.value,
+    };
+    if near {
+        Ok(())
+    } else {
+        Err(format!("expected {} {}, got {got}", comparison.name, comparison.value))
+    }
+}
+
+/// The handshakes of a server's subflows, which take these times and end together; returns when that is.
+fn handshakes(endpoint: &mut Machine, rtts: &[SimDuration], window: u32) -> SimTime {
+    let zero = SimTime::ZERO + rtts.iter().copied().max().unwrap_or_default();
+    let mut order: Vec<usize> = (0..rtts.len()).collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(rtts[i]));
+    let segment = |subflow: usize, tcp| MultipathSegment {
+        tcp,
+        subflow: subflow as u8,
+        data_ack: 1,
+        ..MultipathSegment::default()
+    };
+    let begun = |i: usize| SimTime(zero.0 - rtts[i].0);
+    for i in order {
+        let syn = Segment { flags: Flags::SYN, window, echo: SimTime::MAX, ..Segment::default() };
+        endpoint.on_segment(begun(i), &segment(i, syn));
+        let answer = endpoint.poll_transmit(begun(i));
+        assert!(answer.is_some_and(|s| s.tcp.flags.has(Flags::SYN.with(Flags::ACK))));
+    }
+    for i in 0..rtts.len() {
+        let ack = Segment {
+            flags: Flags::ACK,
+            seq: 1,
+            ack: 1,
+            window,
+            timestamp: zero,
+            echo: begun(i),
+            ..Segment::default()
+        };
+        endpoint.on_segment(zero, &segment(i, ack));
+        assert!(endpoint.is_established());
+    }
+    zero
 }

@@ -8,8 +8,11 @@ use super::ScriptError;
 pub const FLAGS: [(Flags, char); 5] =
     [(Flags::SYN, 'S'), (Flags::FIN, 'F'), (Flags::PSH, 'P'), (Flags::RST, 'R'), (Flags::ACK, '.')];
 
+/// What the scripted peer offers if a line does not say.
+pub const PEER_WINDOW: u32 = 65_535 << 14;
+
 pub struct Script {
-    pub config: TcpConfig,
+    pub config: MultipathConfig,
     pub start: Start,
     pub steps: Vec<Step>,
 }
@@ -18,6 +21,8 @@ pub enum Start {
     Client,
     Server,
     Established { rtt: SimDuration },
+    Subflows { rtts: Vec<SimDuration>, window: u32 },
+    SubflowClient,
 }
 
 pub struct Step {
@@ -29,7 +34,7 @@ pub struct Step {
 pub enum Action {
     Inject(Pattern),
     Expect(Pattern),
-    ExpectRun(SeqRange),
+    ExpectRun { subflow: u8, range: SeqRange },
     Delivered(Delivery),
     Connect,
     Write(Message),
@@ -61,10 +66,32 @@ pub struct Pattern {
     report: Option<Report>,
     again: bool,
     wire: Option<u32>,
+    subflow: u8,
+    data_seq: Option<u64>,
+    data_ack: Option<u64>,
+    option: Option<MultipathOption>,
 }
 
 impl Pattern {
-    pub fn to_segment(&self, now: SimTime, zero: SimTime, window: u32) -> Segment {
+    /// `data_ack` is what it acknowledges on the connection if the line does not say.
+    pub fn to_segment(
+        &self,
+        now: SimTime,
+        zero: SimTime,
+        window: u32,
+        data_ack: u64,
+    ) -> MultipathSegment {
+        MultipathSegment {
+            tcp: self.to_tcp(now, zero, window),
+            subflow: self.subflow,
+            path: PathId(self.subflow),
+            option: self.option.unwrap_or(MultipathOption::Dss),
+            data_seq: self.data_seq.unwrap_or_default(),
+            data_ack: self.data_ack.unwrap_or(data_ack),
+        }
+    }
+
+    fn to_tcp(&self, now: SimTime, zero: SimTime, window: u32) -> Segment {
         let (message, offset) = self.message.unwrap_or((0, 0));
         Segment {
             flags: self.flags,
@@ -83,8 +110,13 @@ impl Pattern {
     }
 
     /// What of `segment` differs.
-    pub fn mismatch(&self, segment: &Segment, zero: SimTime) -> Option<&'static str> {
+    pub fn mismatch(&self, sent: &MultipathSegment, zero: SimTime) -> Option<&'static str> {
+        let segment = &sent.tcp;
         let differs = [
+            ("sub", self.subflow != sent.subflow),
+            ("dsn", self.data_seq.is_some_and(|d| d != sent.data_seq)),
+            ("dack", self.data_ack.is_some_and(|d| d != sent.data_ack)),
+            ("opt", self.option.is_some_and(|o| o != sent.option)),
             ("flags", self.flags != segment.flags),
             ("seq", self.seq != segment.seq),
             ("len", self.len != segment.len),
@@ -119,7 +151,9 @@ pub fn base_config() -> TcpConfig {
 
 impl Script {
     pub fn parse(text: &str) -> Result<Script, ScriptError> {
-        let mut script = Script { config: base_config(), start: Start::Server, steps: Vec::new() };
+        let config =
+            MultipathConfig { options_on_the_wire: false, ..MultipathConfig::new(base_config()) };
+        let mut script = Script { config, start: Start::Server, steps: Vec::new() };
         let mut at = SimDuration::ZERO;
         for (line, full) in (1..).zip(text.lines()) {
             let content = full.split('#').next().expect("split gives one piece");
@@ -148,7 +182,19 @@ impl Script {
                 }
                 return Ok(());
             }
+            "client" if words.get(1) == Some(&"subflows") => self.start = Start::SubflowClient,
             "client" => self.start = Start::Client,
+            "subflows" => {
+                let mut window = PEER_WINDOW;
+                let mut rtts = Vec::new();
+                for word in &words[1..] {
+                    match word.strip_prefix("win=") {
+                        Some(bytes) => window = number(bytes)? as u32,
+                        None => rtts.push(ms(word)?),
+                    }
+                }
+                self.start = Start::Subflows { rtts, window };
+            }
             "server" => self.start = Start::Server,
             "established" => {
                 let rtt = words.get(1).and_then(|w| w.strip_prefix("rtt="));
@@ -181,8 +227,11 @@ fn action(words: &[&str]) -> Result<Action, String> {
         "<" => Action::Inject(pattern(rest)?),
         ">" => Action::Expect(pattern(rest)?),
         ">>" => match rest {
-            [range] => Action::ExpectRun(seq_range(range)?),
-            _ => return Err(">> FROM:TO".into()),
+            [range] => Action::ExpectRun { subflow: 0, range: seq_range(range)? },
+            [range, "sub", n] => {
+                Action::ExpectRun { subflow: subflow(n)?, range: seq_range(range)? }
+            }
+            _ => return Err(">> FROM:TO [sub N]".into()),
         },
         "connect" => Action::Connect,
         "close" => Action::Close,
@@ -260,6 +309,17 @@ fn pattern(words: &[&str]) -> Result<Pattern, String> {
             "ts" => p.timestamp = Some(ms(value)?),
             "ecr" => p.echo = Some(if *value == "none" { None } else { Some(ms(value)?) }),
             "wire" => p.wire = Some(number(value)? as u32),
+            "sub" => p.subflow = subflow(value)?,
+            "dsn" => p.data_seq = Some(number(value)?),
+            "dack" => p.data_ack = Some(number(value)?),
+            "opt" => {
+                let names = [
+                    ("capable", MultipathOption::Capable),
+                    ("join", MultipathOption::Join),
+                    ("dss", MultipathOption::Dss),
+                ];
+                p.option = Some(one_of(option, value, &names)?);
+            }
             "sack" => ranges.push(seq_range(value)?),
             "nack" => nack = Some(seq_range(value)?),
             other => return Err(format!("unknown option {other}")),
@@ -280,6 +340,12 @@ fn pattern(words: &[&str]) -> Result<Pattern, String> {
     Ok(p)
 }
 
+/// Subflows are counted from 1.
+fn subflow(text: &str) -> Result<u8, String> {
+    let number = number(text)?;
+    if (1..=8).contains(&number) { Ok(number as u8 - 1) } else { Err(format!("no subflow {text}")) }
+}
+
 fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("{text} is not a whole number"))
 }
@@ -295,20 +361,22 @@ fn seq_range(text: &str) -> Result<SeqRange, String> {
     if range.start > range.end { Err(format!("{text} runs backwards")) } else { Ok(range) }
 }
 
-fn set(c: &mut TcpConfig, key: &str, value: &str) -> Result<(), String> {
+fn one_of<T: Copy>(key: &str, value: &str, names: &[(&str, T)]) -> Result<T, String> {
+    let found = names.iter().find(|(name, _)| *name == value);
+    found.map(|(_, v)| *v).ok_or_else(|| {
+        let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+        format!("{key} is one of {}", known.join(", "))
+    })
+}
+
+fn set(config: &mut MultipathConfig, key: &str, value: &str) -> Result<(), String> {
+    let c = &mut config.tcp;
     let int = || number(value);
     let yes = || match value {
         "yes" => Ok(true),
         "no" => Ok(false),
         _ => Err(format!("{key} is yes or no")),
     };
-    fn one_of<T: Copy>(key: &str, value: &str, names: &[(&str, T)]) -> Result<T, String> {
-        let found = names.iter().find(|(name, _)| *name == value);
-        found.map(|(_, v)| *v).ok_or_else(|| {
-            let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-            format!("{key} is one of {}", known.join(", "))
-        })
-    }
     match key {
         "mss" => c.mss = int()? as u32,
         "icwnd" => c.initial_window_segments = int()? as u32,
@@ -322,6 +390,7 @@ fn set(c: &mut TcpConfig, key: &str, value: &str) -> Result<(), String> {
             c.rto_floor = one_of(key, value, &names)?;
         }
         "syn_timeout" => c.syn_timeout = ms(value)?,
+        "fast_open" => c.fast_open = yes()?,
         "max_syn_retries" => c.max_syn_retries = int()? as u32,
         "max_data_retries" => c.max_data_retries = int()? as u32,
         "rearm_stale_rto" => c.rearm_stale_rto = yes()?,
@@ -361,7 +430,13 @@ fn set(c: &mut TcpConfig, key: &str, value: &str) -> Result<(), String> {
             c.loss_window = one_of(key, value, &names)?;
         }
         "congestion" => {
-            let names = [("newreno", Congestion::NewReno), ("cubic", Congestion::Cubic)];
+            let names = [
+                ("newreno", Congestion::NewReno),
+                ("cubic", Congestion::Cubic),
+                ("lia", Congestion::Lia),
+                ("olia", Congestion::Olia),
+                ("balia", Congestion::Balia),
+            ];
             c.congestion = one_of(key, value, &names)?;
         }
         "slow_start" => {
@@ -411,6 +486,40 @@ fn set(c: &mut TcpConfig, key: &str, value: &str) -> Result<(), String> {
                 [("in_order", DeliveryOrder::InOrder), ("out_of_order", DeliveryOrder::OutOfOrder)];
             c.delivery = one_of(key, value, &names)?;
         }
+        "tail_probe" => {
+            let names = [
+                ("off", TailLossProbe::Off),
+                ("delayed_ack", TailLossProbe::DelayedAck),
+                ("signalled", TailLossProbe::Signalled),
+            ];
+            c.tail_loss_probe = one_of(key, value, &names)?;
+        }
+        "scheduler" => {
+            let names = [
+                ("lowest_rtt", PathScheduler::LowestRtt),
+                ("round_robin", PathScheduler::RoundRobin),
+                ("redundant", PathScheduler::Redundant),
+                ("blest", PathScheduler::Blest),
+                ("ecf", PathScheduler::Ecf),
+                ("otias", PathScheduler::Otias),
+                ("stream_simple", PathScheduler::StreamSimple),
+                ("stream", PathScheduler::Stream),
+            ];
+            config.scheduler = one_of(key, value, &names)?;
+        }
+        "join" => {
+            let names = [
+                ("after_dss", Join::AfterDss),
+                ("after_handshake", Join::AfterHandshake),
+                ("at_once", Join::AtOnce),
+            ];
+            config.join = one_of(key, value, &names)?;
+        }
+        "fourth_ack" => config.fourth_ack = yes()?,
+        "retransmit_on_other" => config.retransmit_on_other = yes()?,
+        "opportunistic" => config.opportunistic_retransmission = yes()?,
+        "reinject" => config.reinject_on_timeout = yes()?,
+        "options" => config.options_on_the_wire = yes()?,
         other => return Err(format!("unknown key {other}")),
     }
     Ok(())

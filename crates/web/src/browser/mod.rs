@@ -393,8 +393,12 @@ impl<'p> Browser<'p> {
     fn enqueue(&mut self, now: SimTime, activity: u32) {
         let (frame, lane) = match self.page.activities[activity as usize].step {
             Step::Parse { frame } => (frame, Lane::Parse),
-            Step::Evaluate { frame } | Step::OtherWork { frame } => (frame, Lane::Evaluate),
-            Step::Event { frame } | Step::Timer { frame, .. } => (frame, Lane::First),
+            Step::Evaluate { frame } => (frame, Lane::Evaluate),
+            // Rendering and the handling of responses are tasks like those of events: first come,
+            // first served (Chromium, main_thread_scheduler_impl.cc).
+            Step::Event { frame } | Step::Timer { frame, .. } | Step::OtherWork { frame } => {
+                (frame, Lane::First)
+            }
             Step::AtOnce | Step::Fetch(_) | Step::Chunk { .. } => {
                 unreachable!("only evaluations are scheduled")
             }

@@ -32,6 +32,8 @@ struct Document<'a> {
     activities: BoundedList<&'a RawValue, MAX_ACTIVITIES>,
     #[serde(default)]
     server_delay_file: Option<String>,
+    #[serde(default)]
+    recorded_busy_ms: Option<f64>,
 }
 
 /// What tells one file format from another.
@@ -83,6 +85,9 @@ impl PageGraph {
         if let Some(file) = &self.server_delay_file {
             field("server_delay_file", json(file), false);
         }
+        if let Some(busy) = self.recorded_busy_ms {
+            field("recorded_busy_ms", json(&busy), false);
+        }
         field("root", json(&self.root), false);
         field("load_event", json(&self.load_event), false);
         field("dom_content_loaded_event", json(&self.dom_content_loaded_event), false);
@@ -132,6 +137,7 @@ fn read_graph(source: &Source<'_>) -> Result<PageGraph, GraphError> {
         frames,
         activities,
         server_delay_file: document.server_delay_file,
+        recorded_busy_ms: document.recorded_busy_ms,
     };
     graph.validate(source.origin)?;
     Ok(graph)

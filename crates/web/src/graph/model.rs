@@ -37,6 +37,10 @@ pub struct PageGraph {
     /// a measured `server_delay_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_delay_file: Option<String>,
+    /// How long the recording's main threads were busy before the load event: activities that do
+    /// not add up to it leave the rest unexplained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_busy_ms: Option<f64>,
 }
 
 /// A frame of the page.
@@ -107,9 +111,15 @@ pub struct Resource {
     /// no original itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original: Option<String>,
+    /// How the server delay was obtained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_delay_source: Option<DelaySource>,
     /// Served by a cache in the recording.
     #[serde(default, skip_serializing_if = "is_false")]
     pub cached: bool,
+    /// Got no answer in the recording (no such host, blocked, refused): completes at once.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub failed: bool,
     /// Recorded priorities by scheme ("mime-type", "cp", "depth", ...): lower is more urgent,
     /// 0 means that the recording gave none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -120,12 +130,52 @@ pub struct Resource {
     /// Who found it first in the recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovered_by: Option<DiscoveredBy>,
+    /// How it is known what made the browser request it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
     /// When the recording sent the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_sent_ms: Option<f64>,
     /// When the recording had the whole response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_received_ms: Option<f64>,
+}
+
+/// How a server delay was obtained (thesis section 3.4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DelaySource {
+    /// Time to the response's first byte by the browser's clock, less the host's least round trip.
+    Timing,
+    /// From the request's acknowledgement to the response, in a packet capture.
+    Capture,
+    /// An upper bound: in the capture the acknowledgement came with the response, or no round trip to
+    /// the host is known.
+    Censored,
+    /// Drawn from the delays of the same host and type.
+    Host,
+    /// Drawn from the distribution of the type.
+    Distribution,
+}
+
+/// How it is known which activity made the browser request a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// The URL stands in the tag at which the browser says that the parser found it.
+    Source,
+    /// The computation was running on the main thread when the request was made.
+    Trace,
+    /// The call stack of the request names the computation.
+    Stack,
+    /// A style sheet names the URL.
+    Style,
+    /// The response before it sent the browser there.
+    Redirect,
+    /// A guess from the order of times.
+    Fallback,
+    /// Another tool's word, not checked against any source.
+    Unverified,
 }
 
 /// Who found a resource's URL.
@@ -165,7 +215,8 @@ pub struct ParseChunk {
     /// Tag that ended the chunk.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub end_tag: String,
-    /// Where the chunk lies in the source: start row, start column, end row, end column.
+    /// Where the chunk lies in the source: start row, start column, end row, end column, as the
+    /// recording counts them; profiled pages count from 1 and end a chunk behind its tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<[i64; 4]>,
 }
@@ -187,9 +238,14 @@ pub struct Evaluation {
     /// In which phase of the load the recording ran it.
     #[serde(default)]
     pub phase: Phase,
-    /// Script or style sheet URL, "" if inline.
+    /// URL of the script, style sheet or document that holds its code, "" if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub url: String,
+    /// Line and column, from 1, at which its code stands in `url`: of an inline script the character
+    /// after the tag, of an event handler the function, of a timer the call that registered it.
+    /// External scripts and style sheets have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<[u32; 2]>,
     /// Timers: wait between registration and firing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<f64>,

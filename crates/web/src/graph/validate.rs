@@ -27,7 +27,9 @@ pub(super) fn allowed(field: &str) -> &'static str {
     match field {
         "size_bytes" | "offset_bytes" => "a whole number of bytes, 0 to 1099511627776",
         "duration_ms" | "timeout_ms" | "server_delay_ms" => "0 to 3600000 ms",
-        "recorded_sent_ms" | "recorded_received_ms" | "recorded_start_ms" => "0 to 86400000 ms",
+        "recorded_sent_ms" | "recorded_received_ms" | "recorded_start_ms" | "recorded_busy_ms" => {
+            "0 to 86400000 ms"
+        }
         "frame" | "id" | "parent" => {
             "the id of a frame, a whole number from 0; activities have strings"
         }
@@ -68,6 +70,7 @@ impl PageGraph {
         if let Some(file) = &self.server_delay_file {
             check_file_name(file).map_err(|error| error.with_field("server_delay_file"))?;
         }
+        check_recorded("recorded_busy_ms", self.recorded_busy_ms)?;
         let frames = check_frames(&self.frames)?;
         let ids = self.check_ids()?;
         let check = ActivityCheck { graph: self, ids: &ids, frames: &frames };

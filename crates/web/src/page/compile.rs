@@ -277,6 +277,7 @@ impl<'g> Compiler<'g> {
                 // Served by a cache in the recording, and no resource of the page had filled it: of
                 // no cost.
                 Some(_) if r.cached && r.original.is_none() => Step::AtOnce,
+                Some(_) if r.failed => Step::AtOnce,
                 Some(resource) => Step::Fetch(resource),
                 None => Step::AtOnce,
             },
@@ -353,6 +354,25 @@ impl<'g> Compiler<'g> {
                     if e.kind == EvaluationKind::Script =>
                 {
                     own.download = own.download.min(parent);
+                }
+                // The handling of a response comes between the two.
+                (ActivityKind::Resource(_), ActivityKind::MainThread(_)) => {
+                    own.download = own.download.min(parent);
+                }
+                (ActivityKind::MainThread(_), ActivityKind::Evaluation(e))
+                    if e.kind == EvaluationKind::Script =>
+                {
+                    own.download = own.download.min(from.download);
+                }
+                // The parser waits for a script that does not come, too.
+                (ActivityKind::MainThread(_), ActivityKind::ParseChunk(p))
+                    if from.download != NONE =>
+                {
+                    let block = Block { frame: self.frames[&p.frame], until: parent };
+                    blocks.push((from.download, block));
+                }
+                (ActivityKind::Resource(_), ActivityKind::ParseChunk(p)) => {
+                    blocks.push((parent, Block { frame: self.frames[&p.frame], until: parent }));
                 }
                 // What makes a script synchronous is that the parser waits for it (section 3.5).
                 (ActivityKind::Evaluation(_), ActivityKind::ParseChunk(p))

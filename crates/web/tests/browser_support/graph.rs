@@ -29,6 +29,7 @@ impl Builder {
                 frames: vec![frame(0, None)],
                 activities: Vec::new(),
                 server_delay_file: None,
+                recorded_busy_ms: None,
             },
         };
         builder.add(ROOT, resource("text/html", 1000), &[]);
@@ -143,6 +144,7 @@ pub fn evaluation(kind: EvaluationKind, frame: u32, duration_ms: f64) -> Evaluat
         blocking: Default::default(),
         phase: Phase::Dom,
         url: String::new(),
+        position: None,
         timeout_ms: None,
         event_name: String::new(),
         event_target: String::new(),

@@ -159,6 +159,7 @@ pub fn import_graph(
         frames: frames.collect(),
         activities,
         server_delay_file: None,
+        recorded_busy_ms: None,
     };
     clamp_chunks(&mut graph, &mut report);
     graph.validate(source.origin)?;
@@ -366,10 +367,13 @@ fn resource(from: PcpResource, delays: &MeasuredDelays<'_>, report: &mut ImportR
         size_bytes: from.size,
         server_delay_ms: if over_http { delay.map(ms) } else { None },
         original: from.original_resource,
+        server_delay_source: None,
         cached: from.cached,
+        failed: false,
         priorities: from.priority,
         browser_priority: None,
         discovered_by: None,
+        evidence: None,
         recorded_sent_ms: Some(ms(from.sent_time)),
         recorded_received_ms: from.receive_time.map(ms),
     }
@@ -421,6 +425,7 @@ fn evaluation(
         blocking,
         phase,
         url: from.url,
+        position: None,
         timeout_ms: from.timeout,
         event_name: from.name,
         event_target: from.target_type,

@@ -1,0 +1,116 @@
+//! The figures of many loads as columns: what sweeps store, without an object a load.
+
+use crate::load::Summary;
+use crate::outcome::Status;
+
+/// Values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Times; NaN where a load has none.
+    Float(Vec<f64>),
+    /// Counts.
+    Integer(Vec<i64>),
+}
+
+impl Values {
+    /// Element type as a format string of the Arrow C data interface.
+    pub fn format(&self) -> &'static str {
+        match self {
+            Values::Float(_) => "g",
+            Values::Integer(_) => "l",
+        }
+    }
+
+    /// The elements in little-endian order of bytes, as Arrow and Parquet have them.
+    pub fn to_le_bytes(&self) -> Vec<u8> {
+        match self {
+            Values::Float(values) => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            Values::Integer(values) => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        }
+    }
+}
+
+/// The figures of a list of loads, one column each, in the order of the list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Columns {
+    /// Names, those of the fields of [`Summary`] and its totals, and values.
+    pub columns: Vec<(&'static str, Values)>,
+    /// Place in the list and reason of each load that did not reach its load event.
+    pub failures: Vec<(usize, String)>,
+}
+
+impl Columns {
+    /// Turns a list of figures on its side.
+    pub fn new(summaries: &[Summary]) -> Columns {
+        let float = |of: fn(&Summary) -> Option<f64>| {
+            Values::Float(summaries.iter().map(|s| of(s).unwrap_or(f64::NAN)).collect())
+        };
+        let integer = |of: fn(&Summary) -> u64| {
+            let count = |s| i64::try_from(of(s)).expect("counts of a load are far below 2^63");
+            Values::Integer(summaries.iter().map(count).collect())
+        };
+        let failure = |(place, summary): (usize, &Summary)| match &summary.status {
+            Status::Complete => None,
+            Status::Failed { reason } => Some((place, reason.clone())),
+        };
+        Columns {
+            columns: vec![
+                ("plt_ms", float(|s| s.plt_ms)),
+                ("dcl_ms", float(|s| s.dcl_ms)),
+                ("connections", integer(|s| s.connections)),
+                ("requests", integer(|s| s.requests)),
+                ("bytes", integer(|s| s.totals.bytes)),
+                ("data_packets", integer(|s| s.totals.data_packets)),
+                ("packets", integer(|s| s.totals.packets)),
+                ("drops", integer(|s| s.totals.drops)),
+                ("retransmissions", integer(|s| s.totals.retransmissions)),
+                ("timeouts", integer(|s| s.totals.timeouts)),
+                ("tail_losses", integer(|s| s.totals.tail_losses)),
+                ("events", integer(|s| s.totals.events)),
+            ],
+            failures: summaries.iter().enumerate().filter_map(failure).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Totals;
+
+    fn summary(status: Status, plt_ms: Option<f64>, bytes: u64) -> Summary {
+        Summary {
+            status,
+            plt_ms,
+            dcl_ms: None,
+            connections: 2,
+            requests: 3,
+            totals: Totals { bytes, ..Totals::default() },
+        }
+    }
+
+    #[test]
+    fn a_load_without_load_event_is_a_gap_with_a_reason() {
+        let failed = Status::Failed { reason: "why".into() };
+        let columns = Columns::new(&[
+            summary(Status::Complete, Some(1.5), 7),
+            summary(failed, None, 1 << 40),
+        ]);
+        let column = |name| &columns.columns.iter().find(|(n, _)| *n == name).unwrap().1;
+        let Values::Float(plt) = column("plt_ms") else { panic!("load times are floats") };
+        assert_eq!(plt[0], 1.5);
+        assert!(plt[1].is_nan());
+        assert_eq!(*column("bytes"), Values::Integer(vec![7, 1 << 40]));
+        assert_eq!(columns.failures, [(1, "why".to_owned())]);
+    }
+
+    #[test]
+    fn bytes_are_little_endian_in_the_format_that_is_named() {
+        let integers = Values::Integer(vec![1, -1]);
+        assert_eq!(integers.format(), "l");
+        assert_eq!(integers.to_le_bytes(), [[1, 0, 0, 0, 0, 0, 0, 0], [0xff; 8]].concat());
+        let floats = Values::Float(vec![1.0]);
+        assert_eq!(floats.format(), "g");
+        assert_eq!(floats.to_le_bytes(), [0, 0, 0, 0, 0, 0, 0xf0, 0x3f]);
+    }
+}

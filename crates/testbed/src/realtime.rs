@@ -1,0 +1,159 @@
+//! The clock of the kernel and TUN devices as an [`Environment`].
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time::{ClockId as Clock, clock_gettime};
+
+use loadpath_net::{Direction, SimDuration, SimTime};
+
+use crate::driver::Environment;
+use crate::report::Stopwatch;
+
+/// A sleeping thread is woken this long before it is needed, and spins for the rest. Measured: waking
+/// takes less than this on an idle machine.
+const SPIN: SimDuration = SimDuration::from_micros(60);
+
+/// Ends a link from another thread.
+#[derive(Debug)]
+pub(crate) struct StopSignal {
+    set: AtomicBool,
+    wake: EventFd,
+}
+
+impl StopSignal {
+    pub(crate) fn new() -> io::Result<StopSignal> {
+        let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        Ok(StopSignal { set: AtomicBool::new(false), wake })
+    }
+
+    pub(crate) fn stop(&self) {
+        self.set.store(true, Ordering::Relaxed);
+        // It fails only if it was written to 2^64 times.
+        let _ = self.wake.write(1);
+    }
+}
+
+pub(crate) struct RealTime<'a> {
+    client: File,
+    server: File,
+    stop: &'a StopSignal,
+    epoll: Epoll,
+    timer: TimerFd,
+    start: Duration,
+    scheduling: Option<File>,
+    waited_before: SimDuration,
+    /// Waits for a processor.
+    pub(crate) stalls: Stopwatch,
+}
+
+impl<'a> RealTime<'a> {
+    /// For the calling thread.
+    pub(crate) fn new(client: File, server: File, stop: &'a StopSignal) -> io::Result<Self> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let timer = TimerFd::new(
+            ClockId::CLOCK_MONOTONIC,
+            TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK,
+        )?;
+        let readable = EpollEvent::new(EpollFlags::EPOLLIN, 0);
+        // Edge-triggered: setting the timer anew clears it, so that it is never read.
+        let fired = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, 0);
+        epoll.add(&client, readable)?;
+        epoll.add(&server, readable)?;
+        epoll.add(&stop.wake, readable)?;
+        epoll.add(timer.as_fd(), fired)?;
+        let mut environment = RealTime {
+            client,
+            server,
+            stop,
+            epoll,
+            timer,
+            start: clock(Clock::CLOCK_MONOTONIC)?,
+            // Kernels without CONFIG_SCHED_INFO do not have it.
+            scheduling: File::open("/proc/thread-self/schedstat").ok(),
+            waited_before: SimDuration::ZERO,
+            stalls: Stopwatch::default(),
+        };
+        environment.waited_before = environment.waited();
+        Ok(environment)
+    }
+
+    /// How long this thread was ready to run and did not, so far.
+    fn waited(&self) -> SimDuration {
+        let mut line = [0; 64];
+        let read = self.scheduling.as_ref().and_then(|file| file.read_at(&mut line, 0).ok());
+        let text = std::str::from_utf8(&line[..read.unwrap_or(0)]).unwrap_or_default();
+        // Documentation/scheduler/sched-stats.rst: time running, time waiting (both ns), time slices.
+        let waited_ns = text.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse().ok());
+        SimDuration(waited_ns.unwrap_or(0))
+    }
+}
+
+/// The reading of a clock.
+pub(crate) fn clock(clock: Clock) -> io::Result<Duration> {
+    Ok(clock_gettime(clock)?.into())
+}
+
+impl Environment for RealTime<'_> {
+    fn now(&mut self) -> SimTime {
+        let reading = clock(Clock::CLOCK_MONOTONIC).expect("every kernel has this clock");
+        SimTime((reading - self.start).as_nanos() as u64)
+    }
+
+    fn receive(&mut self, direction: Direction, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let device = match direction {
+            Direction::Down => &mut self.server,
+            Direction::Up => &mut self.client,
+        };
+        match device.read(buffer) {
+            Ok(size) => Ok(Some(size)),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn send(&mut self, direction: Direction, packet: &[u8]) -> bool {
+        let device = match direction {
+            Direction::Down => &mut self.client,
+            Direction::Up => &mut self.server,
+        };
+        device.write(packet).is_ok()
+    }
+
+    fn wait(&mut self, until: Option<SimTime>) -> io::Result<()> {
+        if let Some(until) = until {
+            let now = self.now();
+            if until <= now + SPIN {
+                return Ok(());
+            }
+            let at = self.start + Duration::from_nanos(until.0 - SPIN.0);
+            self.timer.set(
+                Expiration::OneShot(TimeSpec::from_duration(at)),
+                TimerSetTimeFlags::TFD_TIMER_ABSTIME,
+            )?;
+        }
+        // Which of them it was shows when they are read.
+        match self.epoll.wait(&mut [EpollEvent::empty(); 4], EpollTimeout::NONE) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let waited = self.waited();
+        self.stalls.record(waited - self.waited_before);
+        self.waited_before = waited;
+        Ok(())
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.set.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,20 @@
+"""The emulated world: real kernels and programs over links in real time.
+
+>>> from loadpath.testbed import LinkSettings
+>>> LinkSettings(rate="10mbit", rtt_ms=40, drop_down=[3])["rtt_ms"]
+40
+"""
+
+from loadpath.testbed.link import End, Link, LinkSettings, open_link
+from loadpath.testbed.report import DirectionReport, LinkReport, Percentiles, Verdict
+
+__all__ = [
+    "DirectionReport",
+    "End",
+    "Link",
+    "LinkReport",
+    "LinkSettings",
+    "Percentiles",
+    "Verdict",
+    "open_link",
+]

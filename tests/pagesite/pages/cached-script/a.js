@@ -1,0 +1,1 @@
+var count = (window.count || 0) + 1;

@@ -1,0 +1,1 @@
+document.title = getComputedStyle(document.documentElement).color;

@@ -1,0 +1,2 @@
+import "./dependency.js";
+fetch("main.json");

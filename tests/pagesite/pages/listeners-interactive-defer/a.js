@@ -1,0 +1,3 @@
+document.addEventListener("DOMContentLoaded", function () {
+  fetch("parsed.json");
+});

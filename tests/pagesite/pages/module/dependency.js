@@ -1,0 +1,2 @@
+import { name } from "./deep.js";
+export const value = name + ".json";

@@ -1,0 +1,2 @@
+import { value } from "./dependency.js";
+fetch(value);

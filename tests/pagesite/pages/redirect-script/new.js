@@ -1,0 +1,1 @@
+setTimeout(() => fetch("a.json"), 10);

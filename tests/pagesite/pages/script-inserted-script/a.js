@@ -1,0 +1,1 @@
+new Image().src = "a.png";

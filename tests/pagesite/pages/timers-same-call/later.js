@@ -1,0 +1,3 @@
+function later(url, delay) {
+  setTimeout(() => fetch(url), delay);
+}

@@ -1,0 +1,4 @@
+importScripts("library.js");
+onmessage = function asked(event) {
+  request(event.data);
+};

@@ -1,0 +1,3 @@
+fetch("data.json").then(function loaded() {
+  postMessage("a.json");
+});

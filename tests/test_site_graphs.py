@@ -1,0 +1,109 @@
+"""Every page of the test site is profiled and its graph built: it must be the true one.
+
+Variants: HTTP/1.1 in the clear, HTTP/2 over TLS, and HTML that arrives in slow pieces cut inside
+tags. Each page is a browser of its own, two at a time; a few minutes for all. `-k VARIANT-PAGE`
+profiles what it selects and no more.
+"""
+
+import importlib
+import importlib.util
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadpath.graphs.canonical import CanonicalGraph, canonical, difference, format_text
+from pagesite import Pieces, Site, as_seen, load_page, page_names
+
+NEEDED = ("loadpath.profiler", "loadpath.graphs.build")
+MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+if shutil.which("chromium-headless-shell") is None:
+    MISSING.append("chromium-headless-shell")
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"missing: {', '.join(MISSING)}")
+
+# Browsers at a time: they wait for delayed responses more than they work.
+BROWSERS = 2
+# Longer than what any page starts after its load event (its timers, the delays of its rules).
+WAIT_S = 0.8
+
+VARIANTS = {
+    "http1": ("http", None),
+    "http2": ("https", None),
+    # 23 bytes divide no tag evenly; 4 ms let the parser run in between.
+    "pieces": ("https", Pieces(size_bytes=23, interval_ms=4)),
+}
+
+
+def built_graph(site: Site, url: str, folder: Path) -> dict[str, Any]:
+    """Adapter to profiler and builder: the page graph of a structure pass alone."""
+    profiler = importlib.import_module("loadpath.profiler")
+    builder = importlib.import_module("loadpath.graphs.build.builder")
+    recording = importlib.import_module("loadpath.graphs.build.recording")
+    settings = profiler.Settings(
+        runs=0,
+        plain_runs=0,
+        netlog=False,
+        wait_s=WAIT_S,
+        host_resolver_rules=site.host_resolver_rules(),
+        ignore_certificate_errors=True,
+    )
+    profile = profiler.record_profile(url, folder, settings)
+    assert profile.manifest.status == "complete", profile.manifest.reason
+    graph: dict[str, Any]
+    graph, _ = builder.build_graph(
+        recording.read_recording(folder / "structure", folder / "archive.har")
+    )
+    return graph
+
+
+def cases() -> list[tuple[str, str]]:
+    """Variants and pages; what needs a secure context is not loaded in the clear."""
+    return [
+        (variant, name)
+        for variant, (scheme, _) in VARIANTS.items()
+        for name in page_names()
+        if scheme == "https" or not load_page(name).secure_only
+    ]
+
+
+Graphs = dict[tuple[str, str], "Future[CanonicalGraph]"]
+
+
+@pytest.fixture(scope="module")
+def graphs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Graphs]:
+    """The graphs of all selected pages, in the making."""
+    folder = tmp_path_factory.mktemp("profiles")
+    with ExitStack() as stack:
+        sites = {
+            variant: stack.enter_context(Site(pieces=pieces))
+            for variant, (_, pieces) in VARIANTS.items()
+        }
+        pool = stack.enter_context(ThreadPoolExecutor(BROWSERS))
+        stack.callback(pool.shutdown, cancel_futures=True)
+
+        def profile(variant: str, name: str) -> CanonicalGraph:
+            site, scheme = sites[variant], VARIANTS[variant][0]
+            return canonical(
+                built_graph(site, site.url(name, scheme), folder / f"{variant}-{name}")
+            )
+
+        futures: Graphs = {}
+        for item in request.session.items:
+            if isinstance(item, pytest.Function) and item.function is test_graph_is_the_true_one:
+                variant, name = (str(item.callspec.params[key]) for key in ("variant", "name"))
+                futures[variant, name] = pool.submit(profile, variant, name)
+        yield futures
+
+
+@pytest.mark.parametrize(("variant", "name"), cases(), ids=map("-".join, cases()))
+def test_graph_is_the_true_one(graphs: Graphs, variant: str, name: str) -> None:
+    page = load_page(name)
+    actual = graphs[variant, name].result()
+    found = difference(as_seen(page), actual)
+    assert not found, f"{page.description}\n{found}\n\nbuilt:\n{format_text(actual)}"
