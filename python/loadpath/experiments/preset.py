@@ -2,12 +2,14 @@
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Preset", "PresetOptions", "Result"]
+from loadpath.analysis.figures import Figure
+
+__all__ = ["Preset", "PresetOptions", "Result", "Table"]
 
 Value = str | int | float | None
 
@@ -20,6 +22,8 @@ class PresetOptions:
     """What a user can say about a preset."""
 
     runs: int | None = None
+    quick: bool = False
+    """Fewer pages, networks or runs: an answer within five minutes on two cores."""
     corpus: Path | None = None
     overrides: Sequence[tuple[str, str]] = ()
     """Scenario keys and values that replace the preset's."""
@@ -30,15 +34,27 @@ class PresetOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
-    """A table, and what is to be said about it."""
+class Table:
+    """Rows under column names with units."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Value]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Table):
+    """The main table of an experiment, and what is to be said about it."""
+
     csv_columns: Sequence[str] | None = None
     """Columns of the CSV; `None` for all."""
     notes: Sequence[str] = field(default=())
+    """One finding a line: numbers computed from the rows, beside what is published."""
+    tables: Sequence[Table] = field(default=())
+    """Further tables for the report."""
+    figures: Sequence[Figure] = field(default=())
+    settings: Mapping[str, Value] = field(default_factory=dict)
+    """What was run: scenario keys that differ from the profile, pages, runs, seeds."""
 
     def to_csv(self) -> str:
         """CSV with a header row; numbers in full."""
