@@ -41,6 +41,7 @@ impl AdFilters {
     /// The rule that blocks a request, if one does and no exception allows it.
     ///
     /// `document_url` is the page's; `kind` as in extensions: "script", "image", "sub_frame", ...
+    #[pyo3(signature = (url, document_url, kind, method="GET"))]
     fn blocks(&self, url: &str, document_url: &str, kind: &str, method: &str) -> Option<String> {
         let request = Request::new(url, document_url, kind, method).ok()?;
         let result = self.engine.check_network_request(&request);

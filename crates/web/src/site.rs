@@ -2,11 +2,16 @@
 
 use std::net::Ipv4Addr;
 
+use psl::{List, Psl};
+
 /// The registrable domain of a lower-case host by the whole Public Suffix List, as browsers separate
 /// sites; `None` for an address, a name of one label, and a public suffix itself.
 pub fn registrable_domain(host: &str) -> Option<&str> {
     let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
-    (!is_address && host.contains('.')).then(|| psl::domain_str(host)).flatten()
+    if is_address || !host.contains('.') {
+        return None;
+    }
+    std::str::from_utf8(List.domain(host.as_bytes())?.as_bytes()).ok()
 }
 
 #[cfg(test)]

@@ -160,7 +160,9 @@ def _notes(
     networks: Sequence[tuple[int, int]], by_page: Mapping[tuple[int, int], ByPage]
 ) -> list[str]:
     gains = {
-        variant: {n: improvement_percent(by_page[n][BASELINE], by_page[n][variant]) for n in networks}
+        variant: {
+            n: improvement_percent(by_page[n][BASELINE], by_page[n][variant]) for n in networks
+        }
         for variant in VARIANTS
         if variant != BASELINE
     }
@@ -177,8 +179,8 @@ def _notes(
     difference = [path[n] - mime[n] for n in networks]
     notes.append(
         f"critical path against MIME type: {statistics.fmean(difference):+.2f} points on average, "
-        f"{min(difference):+.1f} to {max(difference):+.1f}; thesis: very little difference, critical "
-        "path slightly better"
+        f"{min(difference):+.1f} to {max(difference):+.1f}; thesis: very little difference, "
+        "critical path slightly better"
     )
     top = sorted(networks, key=lambda n: -mime[n])[:5]
     notes.append(
@@ -187,15 +189,16 @@ def _notes(
     )
     for network in ((100_000_000, 100), (1_000_000, 8), (1_000_000, 400)):
         if network in by_page:
-            gain = statistics.fmean(by_page[network][BASELINE]) - statistics.fmean(
+            saved_s = statistics.fmean(by_page[network][BASELINE]) - statistics.fmean(
                 by_page[network]["http/2 critical-path"]
             )
-            notes.append(f"{_name(network)}: critical path saves {1000 * gain:.0f} ms on average")
+            notes.append(f"{_name(network)}: critical path saves {1000 * saved_s:.0f} ms on average")
     quic = gains["quic-lite critical-path"]
+    ahead = sum(quic[n] > path[n] for n in networks)
     notes.append(
         f"QUIC-lite with critical path and preemption: {statistics.fmean(quic.values()):.2f} % on "
-        f"average, more than HTTP/2 with critical path in {sum(quic[n] > path[n] for n in networks)} "
-        f"of {len(networks)} networks; thesis: the same trends, larger"
+        f"average, more than HTTP/2 with critical path in {ahead} of {len(networks)} "
+        "networks; thesis: the same trends, larger"
     )
     return notes
 
@@ -204,7 +207,9 @@ def _heat_maps(
     networks: Sequence[tuple[int, int]], by_page: Mapping[tuple[int, int], ByPage]
 ) -> list[Figure]:
     figures = []
-    for panel, variant in zip(("4-24a", "4-24b", "4-28a", "4-28b"), list(VARIANTS)[1:], strict=True):
+    for panel, variant in zip(
+        ("4-24a", "4-24b", "4-28a", "4-28b"), list(VARIANTS)[1:], strict=True
+    ):
         rows = [
             (*n, improvement_percent(by_page[n][BASELINE], by_page[n][variant])) for n in networks
         ]
@@ -326,9 +331,7 @@ def _site(pages: PageSet, options: PresetOptions) -> tuple[Table | None, list[st
             [cell, PUBLISHED_SITE_S[cell], *spread_line(values)] for cell, values in times.items()
         ],
     )
-    ordered = sum(
-        mime < none for mime, none in zip(times["mime-type"], times["none"], strict=True)
-    )
+    ordered = sum(mime < none for mime, none in zip(times["mime-type"], times["none"], strict=True))
     notes = [
         f"steamcommunity.com: MIME type is faster than none in {ordered} of {SITE_RUNS} runs; "
         "thesis: 9.33 s against 10.56 s in one run"
@@ -338,7 +341,7 @@ def _site(pages: PageSet, options: PresetOptions) -> tuple[Table | None, list[st
         timeline(
             name=f"figure-4-27{panel}",
             title=f"steamcommunity.com, 2.5 Mbit/s, 200 ms: {cell}",
-            caption=f"The run with the median load time of {SITE_RUNS} (simulated); PCP thesis, "
+            caption=f"The median run of {SITE_RUNS} by load time (simulated); PCP thesis, "
             f"Figure 4.27({panel}).",
             outcome=load_run(site, values, options, median_run(times[cell])),
             in_order=cell == "http/1.1",

@@ -100,7 +100,7 @@ class Collection(msgspec.Struct, frozen=True, kw_only=True):
     def lifetimes_s(self) -> dict[str, list[float]]:
         """Stated lifetimes of responses, all and by type (Figure 3.13); empty without headers."""
         found = [one for page in self.pages for one in page.lifetimes or ()]
-        groups: dict[str, list[float]] = {"all": []} | {type: [] for type in TYPES}
+        groups: dict[str, list[float]] = {name: [] for name in ("all", *TYPES)}
         for one in found:
             if one.seconds is not None:
                 groups["all"].append(one.seconds)
@@ -175,9 +175,7 @@ def critical_path_shares(pages: Iterable[PageCharacteristics]) -> dict[str, list
     return dict(sorted(shares.items(), key=lambda item: -fmean(item[1])))
 
 
-def shares_by_cause(
-    pages: Iterable[PageCharacteristics], what: str
-) -> dict[str, list[float]]:
+def shares_by_cause(pages: Iterable[PageCharacteristics], what: str) -> dict[str, list[float]]:
     """By kind of activity: per cent of each page's resources, or bytes, that it requested.
 
     `what` is "resources" or "bytes" (Figures 4.7(b) and 4.7(a)).

@@ -56,10 +56,10 @@ CDN_DOMAINS = {
 }
 """Domains below which a provider names its edge servers, or a company its own ones.
 
-Commercial networks: the domains that their documentation gives customers for CNAMEs and URLs;
-Google, Facebook, Twitter and Yahoo serve their static content from networks of edge servers of their own,
-which lists for speed measurements count as delivery networks, too (WebPageTest's among them). As of
-2017, when the corpus was recorded: some have changed hands since.
+Commercial networks: the domains that their documentation gives customers for CNAMEs and URLs.
+Google, Facebook, Twitter and Yahoo have edge servers of their own for static content, which lists
+for speed measurements (WebPageTest's among them) count, too. As of 2017, when the corpus was
+recorded: some have changed hands since.
 """
 
 

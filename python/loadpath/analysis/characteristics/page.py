@@ -215,7 +215,8 @@ def characterise_page(
         ads=None if filters is None else _amount(r for r in records if r.ad_rule is not None),
         by_type={type: _amount(r for r in records if r.type == type) for type in TYPES},
         requested_by={
-            kind: _amount(group) for kind, group in sorted(_grouped(records, "requested_by").items())
+            kind: _amount(group)
+            for kind, group in sorted(_grouped(records, "requested_by").items())
         },
         documents=len({chunk["resource"] for chunk in chunks}),
         frames=len(graph.frames),

@@ -1,7 +1,7 @@
-"""Timelines: where each resource's time went in one load (Figures 4.27 and 4.29 of the PCP thesis)."""
+"""Timelines: where each resource's time went in one load (PCP thesis, Figures 4.27 and 4.29)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadpath.analysis.figures.figure import Figure
 from loadpath.analysis.waterfall import PHASES
@@ -29,9 +29,7 @@ _PHASES = {
 }
 
 
-def timeline(
-    *, name: str, title: str, caption: str, outcome: Outcome, in_order: bool
-) -> Figure:
+def timeline(*, name: str, title: str, caption: str, outcome: Outcome, in_order: bool) -> Figure:
     """A bar for each resource in order of requests, divided into phases; a line at the load event.
 
     Parameters
@@ -45,7 +43,7 @@ def timeline(
         told apart from that in the send buffer.
     """
     queues_ms = response_queues_ms(outcome.resources) if in_order else {}
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (number, resource.url, resource.start_ms, *_lengths_ms(resource, queues_ms))
         for number, resource in enumerate(outcome.resources, 1)
         if resource.phases is not None
