@@ -8,7 +8,8 @@ import typer
 from loadpath.cli.console import print_json, print_note, print_table, progress_bar
 from loadpath.cli.options import Force, Json
 from loadpath.errors import ScenarioError, hinted
-from loadpath.experiments import PRESETS, PresetOptions, run_preset
+from loadpath.experiments.preset import PresetOptions
+from loadpath.experiments.presets import PRESETS, run_preset
 from loadpath.output import refuse_existing, write_atomic
 
 
@@ -42,6 +43,10 @@ def reproduce(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Scenario value; replaces the preset's."),
     ] = None,
+    filters: Annotated[
+        list[Path] | None,
+        typer.Option("--filters", help="Ad-block list, for pcp-corpus; several times."),
+    ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="File for the table as CSV.")] = None,
     cache: Annotated[
         Path | None,
@@ -64,6 +69,7 @@ def reproduce(
             corpus=corpus,
             overrides=[_pair(text) for text in set_ or []],
             published=published,
+            filters=filters or (),
             cache=cache,
             threads=threads,
             progress=progress_bar,

@@ -192,7 +192,9 @@ def _notes(
             saved_s = statistics.fmean(by_page[network][BASELINE]) - statistics.fmean(
                 by_page[network]["http/2 critical-path"]
             )
-            notes.append(f"{_name(network)}: critical path saves {1000 * saved_s:.0f} ms on average")
+            notes.append(
+                f"{_name(network)}: critical path saves {1000 * saved_s:.0f} ms on average"
+            )
     quic = gains["quic-lite critical-path"]
     ahead = sum(quic[n] > path[n] for n in networks)
     notes.append(
