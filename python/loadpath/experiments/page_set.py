@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
@@ -37,7 +38,11 @@ class PageSet:
             return self
         return PageSet(tuple(self.files[i * len(self.files) // count] for i in range(count)))
 
-    def named(self, *names: str) -> "PageSet":
-        """Those whose source or file ends with one of the names, in the order of the set."""
-        found = (pair for pair in self.files if Path(pair[0].rpartition(":")[2]).stem in names)
+    def named(self, pattern: str) -> "PageSet":
+        """Those whose name (of the file, or behind the colon of the source) matches a glob."""
+        found = (
+            pair
+            for pair in self.files
+            if fnmatchcase(Path(pair[0]).name.rpartition(":")[2].removesuffix(".json"), pattern)
+        )
         return PageSet(tuple(found))

@@ -35,6 +35,10 @@ class PresetOptions:
     threads: int = 0
     progress: ProgressBar | None = None
 
+    def settings(self, scenario: Mapping[str, Value], *, pages: int, runs: int) -> dict[str, Value]:
+        """What is run, for `Result.settings`: scenario keys, then what the user has replaced."""
+        return {**scenario, "pages": pages, "runs": runs, **dict(self.overrides)}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
