@@ -1,16 +1,22 @@
 """Presets by name. To add one, write its module and add it here."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from loadpath.errors import NotFoundError, hinted
-from loadpath.experiments import pcp_connections, pcp_protocols, pcp_table_5_1
+from loadpath.experiments import pcp_bandwidth_rtt, pcp_connections, pcp_protocols, pcp_table_5_1
 from loadpath.experiments.preset import Preset, PresetOptions, Result
 
 __all__ = ["PRESETS", "run_preset"]
 
 PRESETS: Mapping[str, Preset] = {
     preset.name: preset
-    for preset in (pcp_table_5_1.PRESET, pcp_protocols.PRESET, pcp_connections.PRESET)
+    for preset in (
+        pcp_connections.PRESET,
+        pcp_bandwidth_rtt.PRESET,
+        pcp_protocols.PRESET,
+        pcp_table_5_1.PRESET,
+    )
 }
 """Every preset by name."""
 
@@ -29,4 +35,4 @@ def run_preset(name: str, options: PresetOptions) -> Result:
             NotFoundError(f"there is no preset named {name!r}"),
             "`loadpath reproduce` lists them",
         )
-    return preset.run(options)
+    return preset.run(replace(options, name=name))
