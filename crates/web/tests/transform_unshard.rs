@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use loadpath_web::graph::{ActivityKind, PageGraph};
 use loadpath_web::page::{Page, http_host};
-use loadpath_web::transform::unshard::Unshard;
+use loadpath_web::transform::{Transform, TransformError};
 use proptest::prelude::*;
 
 /// A page whose first URL is the main document's; the others hang on it.
@@ -48,8 +48,13 @@ fn urls(graph: &PageGraph) -> Vec<&str> {
         .collect()
 }
 
+fn parse(options: &str) -> Result<Transform, TransformError> {
+    format!("unshard{options}").parse()
+}
+
 fn unshard(options: &str, graph: &PageGraph) -> PageGraph {
-    Unshard::parse(options).expect("options").apply(graph)
+    let changed = parse(options).expect("options").apply(graph).expect("it always applies");
+    PageGraph { source: graph.source.clone(), ..changed }
 }
 
 fn unsharded(options: &str, before: &[&str]) -> Vec<String> {
@@ -103,12 +108,12 @@ fn customers_of_one_network_are_apart_except_in_the_thesis() {
     let before = ["http://a.com/", "http://x.cloudfront.net/1", "http://y.cloudfront.net/2"];
     assert_eq!(unsharded("", &before), before);
     assert_eq!(
-        unsharded("thesis", &before),
+        unsharded(":thesis", &before),
         ["http://a.com/", "http://cloudfront.net/1", "http://cloudfront.net/2"]
     );
     // Under a private suffix below a registry of two labels.
     assert_eq!(
-        unsharded("thesis", &["http://a.blogspot.co.uk/", "http://b.blogspot.co.uk/1"]),
+        unsharded(":thesis", &["http://a.blogspot.co.uk/", "http://b.blogspot.co.uk/1"]),
         ["http://blogspot.co.uk/", "http://blogspot.co.uk/1"]
     );
 }
@@ -117,7 +122,7 @@ fn customers_of_one_network_are_apart_except_in_the_thesis() {
 fn third_parties_are_left_alone_on_request() {
     let before = ["http://www.a.com/", "http://i.a.com/1", "http://x.ads.net/2", "http://y.ads.net/3"];
     assert_eq!(
-        unsharded("own", &before),
+        unsharded(":own", &before),
         ["http://a.com/", "http://a.com/1", "http://x.ads.net/2", "http://y.ads.net/3"]
     );
 }
@@ -134,7 +139,7 @@ fn excepted_domains_are_left_alone_with_all_below_them() {
         "http://loads.net/6",
     ];
     assert_eq!(
-        unsharded("except=ads.net,ADS.a.com", &before),
+        unsharded(":except=ads.net,ADS.a.com", &before),
         [
             "http://a.com/",
             "http://a.com/1",
@@ -204,17 +209,17 @@ fn page_of_four() -> PageGraph {
 
 #[test]
 fn options_are_written_as_they_are_read() {
-    for options in ["", "thesis", "own", "thesis:own:except=a.com,b.com"] {
-        let read = Unshard::parse(options).expect("options");
-        assert_eq!(read.to_string(), options);
+    for options in ["", ":thesis", ":own", ":thesis:own:except=a.com,b.com"] {
+        let read = parse(options).expect("options");
+        assert_eq!(read.to_string(), format!("unshard{options}"));
     }
 }
 
 #[test]
 fn unknown_options_are_errors() {
-    for options in ["These", "except", "except=", "except=a,,b", "own:", ":", "own=1"] {
-        let error = Unshard::parse(options).expect_err(options).to_string();
-        assert!(error.contains("hint: options are thesis, own, except="), "{error}");
+    for options in [":", ":These", ":except", ":except=", ":except=a,,b", ":own:", ":own=1"] {
+        let error = parse(options).expect_err(options).to_string();
+        assert!(error.contains("hint: options are thesis, own and except="), "{error}");
     }
 }
 
@@ -223,7 +228,7 @@ proptest! {
     /// same, and nothing left to do.
     #[test]
     fn only_addresses_change(
-        options in "(thesis)?|own|thesis:own|except=b.com",
+        options in "(:thesis)?|:own|:thesis:own|:except=b.com",
         rest in prop::collection::vec(
             "https?://([ab]\\.){0,2}(a\\.com|b\\.com|x\\.co\\.uk|github\\.io|1\\.2)(:8)?(/|/a|/a\\.a\\.com/|\\?q)?",
             1..12,

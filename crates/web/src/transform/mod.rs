@@ -5,6 +5,7 @@
 
 mod cut;
 mod error;
+mod unshard;
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,6 +14,7 @@ use crate::graph::PageGraph;
 
 pub use cut::{ByteClass, CutBytes, CutServerDelay, Share};
 pub use error::TransformError;
+pub use unshard::{Grouping, Unshard};
 
 /// A change of a page.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +23,8 @@ pub enum Transform {
     CutBytes(CutBytes),
     /// Faster servers.
     CutServerDelay(CutServerDelay),
+    /// Fewer hosts.
+    Unshard(Unshard),
 }
 
 /// Name, text form and meaning of each transform.
@@ -31,6 +35,12 @@ pub const FORMS: &[(&str, &str, &str)] = &[
         "responses of a type (html, css, script, image, font, other, all) smaller by a share",
     ),
     ("cut-server-delay", "cut-server-delay:PERCENT", "server delays shorter by a share"),
+    (
+        "unshard",
+        "unshard[:thesis][:own][:except=DOMAIN,DOMAIN]",
+        "the hosts of each registrable domain as one host; by the thesis's grouping; only the page's \
+         own domain; all but some domains",
+    ),
 ];
 
 impl Transform {
@@ -45,6 +55,7 @@ impl Transform {
         let changed = match self {
             Transform::CutBytes(cut) => cut.apply(graph),
             Transform::CutServerDelay(cut) => cut.apply(graph),
+            Transform::Unshard(unshard) => Ok(unshard.apply(graph)),
         };
         let mut changed = changed.map_err(|error| error.of(self))?;
         let separator = if changed.source.is_empty() { "" } else { "; " };
@@ -65,6 +76,7 @@ impl FromStr for Transform {
         let parsed = match name {
             "cut-bytes" => CutBytes::parse(arguments).map(Transform::CutBytes),
             "cut-server-delay" => CutServerDelay::parse(arguments).map(Transform::CutServerDelay),
+            "unshard" => Unshard::parse(arguments).map(Transform::Unshard),
             _ => {
                 let forms: Vec<&str> = FORMS.iter().map(|&(_, form, _)| form).collect();
                 Err(TransformError::new("there is no such transform")
@@ -80,6 +92,7 @@ impl fmt::Display for Transform {
         match self {
             Transform::CutBytes(cut) => write!(f, "cut-bytes:{}:{}", cut.class.name(), cut.share),
             Transform::CutServerDelay(cut) => write!(f, "cut-server-delay:{}", cut.share),
+            Transform::Unshard(unshard) => unshard.fmt(f),
         }
     }
 }
