@@ -53,7 +53,7 @@ def _run(options: PresetOptions) -> Result:
     ]
     with open_corpus(options.corpus) as corpus:
         results = run_cells(corpus.sharded, cells, options, runs=runs)
-        sites = len(corpus.sharded.pages)
+        sites = len(corpus.sharded)
     rows, errors = [], []
     for network, loads in zip(NETWORKS, results, strict=True):
         by_page = mean_by_page_s(loads, runs)
@@ -63,8 +63,8 @@ def _run(options: PresetOptions) -> Result:
         errors.append(abs(error))
         # The mean without one site, against the mean of all.
         without = [100 * ((ours - t / sites) * sites / (sites - 1) / ours - 1) for t in by_page]
-        dropped = sum(load.drops for load in loads)
-        drops = 100 * dropped / (dropped + sum(load.data_packets for load in loads))
+        dropped = int(loads.column("drops").sum())
+        drops = 100 * dropped / (dropped + int(loads.column("data_packets").sum()))
         rows.append(
             [*network, expected, ours, error, runs, min(without), max(without), drops],
         )

@@ -1,6 +1,7 @@
 """Presets by name. To add one, write its module and add it here."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from loadpath.errors import NotFoundError, hinted
 from loadpath.experiments import pcp_connections, pcp_protocols, pcp_table_5_1
@@ -29,4 +30,4 @@ def run_preset(name: str, options: PresetOptions) -> Result:
             NotFoundError(f"there is no preset named {name!r}"),
             "`loadpath reproduce` lists them",
         )
-    return preset.run(options)
+    return preset.run(replace(options, name=name))

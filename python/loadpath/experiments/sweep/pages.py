@@ -18,7 +18,7 @@ from loadpath.experiments.corpus import CorpusEntry, open_corpus_folder
 from loadpath.experiments.sweep.specification import AS_IT_IS, PageSelection
 from loadpath.pages import EXAMPLE_PREFIX, example_names, find_pages, load_graph, read_page
 
-__all__ = ["CORPUS_PREFIX", "PlannedPage", "open_pages"]
+__all__ = ["CORPUS_PREFIX", "PlannedPage", "open_pages", "plan_page"]
 
 CORPUS_PREFIX = "corpus:"
 DIGEST_LENGTH = 32
@@ -179,6 +179,12 @@ def _find(
 
 def _matching(pattern: str, names: list[str]) -> list[str]:
     return [pattern] if pattern in names else [n for n in names if fnmatchcase(n, pattern)]
+
+
+def plan_page(source: str, file: str) -> PlannedPage:
+    """A page by the file that `load_graph` reads."""
+    page = load_graph(file)
+    return PlannedPage(page.name, source, file, _digest(file, page))
 
 
 def _digest(file: str, page: Page) -> str:
