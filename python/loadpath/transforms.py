@@ -15,12 +15,17 @@ from loadpath.output import write_atomic
 from loadpath.pages import read_page
 
 __all__ = [
+    "AS_IT_IS",
     "changed_graph",
     "transform_file",
     "transform_forms",
     "transformed",
     "write_transformed",
 ]
+
+
+AS_IT_IS = "none"
+"""What stands in lists of transforms for a page that is not changed."""
 
 
 class _Head(msgspec.Struct):

@@ -14,9 +14,7 @@ from loadpath.transforms import transform_file, transform_forms, write_transform
 def transform(
     page: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[PAGE]", help="Page graph; without it, the transforms are listed."
-        ),
+        typer.Argument(metavar="[PAGE]", help="Page graph; without it, the transforms are listed."),
     ] = None,
     transforms: Annotated[
         list[str] | None,
