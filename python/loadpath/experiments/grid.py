@@ -18,8 +18,9 @@ from loadpath.experiments.preset import PresetOptions
 from loadpath.experiments.sweep.execution import LocalExecutor, run_plan
 from loadpath.experiments.sweep.pages import PlannedPage, plan_page
 from loadpath.experiments.sweep.plan import Plan
-from loadpath.experiments.sweep.specification import parse_specification
+from loadpath.experiments.sweep.specification import TRANSFORM, parse_specification
 from loadpath.parameters import override
+from loadpath.transforms import AS_IT_IS
 
 __all__ = ["NETWORKS", "RATES_BPS", "RTTS_MS", "mean_by_page_s", "run_cells"]
 
@@ -98,7 +99,7 @@ def run_cells(
 
 @lru_cache(maxsize=8)
 def _planned(pages: PageSet) -> tuple[PlannedPage, ...]:
-    return tuple(plan_page(source, file) for source, file in pages.files)
+    return tuple(plan_page(source, file, pages.transform) for source, file in pages.files)
 
 
 def _sweep(
@@ -136,7 +137,10 @@ def _sweep(
         "name": options.name,
         "profile": profile,
         "runs": runs,
-        "pages": [source for source, _ in pages.files],
+        "pages": {
+            "include": [source for source, _ in pages.files],
+            **({} if pages.transform == AS_IT_IS else {TRANSFORM: [pages.transform]}),
+        },
         "scenario": fixed,
         "matrix": matrix,
     }

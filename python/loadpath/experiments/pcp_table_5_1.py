@@ -14,13 +14,16 @@ from loadpath.experiments.corpus import open_corpus
 from loadpath.experiments.grid import NETWORKS, mean_by_page_s, run_cells
 from loadpath.experiments.preset import Preset, PresetOptions, Result
 
-__all__ = ["PRESET"]
+__all__ = ["PRESET", "SHARDED_HTTP2", "published_means_s"]
 
 DEFAULT_RUNS = 5
+SHARDED_HTTP2 = {"http.version": "http/2", "http.priorities": "mime-type"}
+"""Scenario values of the table, networks aside (section 5.2)."""
+
 CSV_COLUMNS = ("rate_bps", "rtt_ms", "published_s", "ours_s", "error_percent", "runs")
 
 
-def _published(file: Path | None) -> dict[tuple[int, int], float]:
+def published_means_s(file: Path | None) -> dict[tuple[int, int], float]:
     """Mean load time in seconds by rate and RTT, from a CSV of rate_bps, rtt_ms, mean_plt_s."""
     if file is None:
         folder = resources.files("loadpath.experiments") / "published"
@@ -42,15 +45,10 @@ def _published(file: Path | None) -> dict[tuple[int, int], float]:
 
 
 def _run(options: PresetOptions) -> Result:
-    published = _published(options.published)
+    published = published_means_s(options.published)
     runs = options.runs or DEFAULT_RUNS
     cells = [
-        {
-            "network.rate_bps": rate_bps,
-            "network.rtt_ms": rtt_ms,
-            "http.version": "http/2",
-            "http.priorities": "mime-type",
-        }
+        {"network.rate_bps": rate_bps, "network.rtt_ms": rtt_ms, **SHARDED_HTTP2}
         for rate_bps, rtt_ms in NETWORKS
     ]
     with open_corpus(options.corpus) as corpus:

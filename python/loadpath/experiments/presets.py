@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from loadpath.errors import NotFoundError, hinted
-from loadpath.experiments import pcp_bandwidth_rtt, pcp_connections, pcp_protocols, pcp_table_5_1
+from loadpath.experiments import (
+    pcp_bandwidth_rtt,
+    pcp_connections,
+    pcp_protocols,
+    pcp_table_5_1,
+    pcp_unsharding,
+)
 from loadpath.experiments.preset import Preset, PresetOptions, Result
 
 __all__ = ["PRESETS", "run_preset"]
@@ -16,6 +22,7 @@ PRESETS: Mapping[str, Preset] = {
         pcp_bandwidth_rtt.PRESET,
         pcp_protocols.PRESET,
         pcp_table_5_1.PRESET,
+        pcp_unsharding.PRESET,
     )
 }
 """Every preset by name."""
