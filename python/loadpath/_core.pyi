@@ -39,6 +39,13 @@ class Page:
     def hosts(self) -> int: ...
 
 @final
+class AdFilters:
+    def __new__(cls, lists: Sequence[str]) -> AdFilters: ...
+    def blocks(self, url: str, document_url: str, kind: str, method: str = "GET") -> str | None: ...
+
+def registrable_domain(host: str) -> str | None: ...
+
+@final
 class Scenario:
     @staticmethod
     def resolve(

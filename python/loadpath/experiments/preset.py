@@ -28,6 +28,8 @@ class PresetOptions:
     overrides: Sequence[tuple[str, str]] = ()
     """Scenario keys and values that replace the preset's."""
     published: Path | None = None
+    filters: Sequence[Path] = ()
+    """Ad-block filter lists, of presets that count advertisements."""
     cache: Path | None = None
     """A store of sweeps that keeps the loads; what it has is not computed again."""
     name: str = "preset"

@@ -7,7 +7,10 @@ from loadpath.errors import NotFoundError, hinted
 from loadpath.experiments import (
     pcp_bandwidth_rtt,
     pcp_connections,
+    pcp_corpus,
+    pcp_priorities,
     pcp_protocols,
+    pcp_server_design,
     pcp_table_5_1,
     pcp_unsharding,
 )
@@ -23,6 +26,9 @@ PRESETS: Mapping[str, Preset] = {
         pcp_protocols.PRESET,
         pcp_table_5_1.PRESET,
         pcp_unsharding.PRESET,
+        pcp_priorities.PRESET,
+        pcp_server_design.PRESET,
+        pcp_corpus.PRESET,
     )
 }
 """Every preset by name."""
