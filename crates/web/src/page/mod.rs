@@ -7,6 +7,7 @@ mod compile;
 mod url;
 
 pub use url::http_host;
+pub(crate) use url::http_authority;
 
 use std::sync::Arc;
 
