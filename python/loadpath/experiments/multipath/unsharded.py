@@ -22,14 +22,14 @@ __all__ = ["TRANSFORM", "run", "unsharded"]
 
 DEFAULT_RUNS = 5
 
-TRANSFORM = "unshard"
+TRANSFORM = "unshard:thesis"
 
 _PAGES = ("sharded", "unsharded")
 _TRANSPORTS = ("TCP", "baseline", "modified")
 
 
 def unsharded(pages: PageSet) -> PageSet:
-    """The same pages with the hosts of each site unified."""
+    """The same pages with the hosts of each site unified, as section 5.2 does."""
     digest = hashlib.sha256(f"{pages.digest} {TRANSFORM}".encode()).hexdigest()
     return PageSet([page.transformed(TRANSFORM) for page in pages.pages], digest)
 
