@@ -20,7 +20,7 @@ from loadpath.errors import StoreError, hinted
 from loadpath.experiments.sweep.pages import PlannedPage, open_pages
 from loadpath.experiments.sweep.plan import Part, Plan
 from loadpath.experiments.sweep.reuse import Finder, Indices
-from loadpath.experiments.sweep.specification import Specification
+from loadpath.experiments.sweep.specification import TRANSFORM, Specification
 from loadpath.experiments.sweep.store import FIGURES, PlanFolder, row_schema, writing
 
 __all__ = ["Executor", "LocalExecutor", "Pages", "SweepResult", "compute_part", "sweep"]
@@ -196,6 +196,7 @@ def _table(
         "page": _words(page, [plan.pages[index].name for index in page_indices]),
         "run": pa.array(runs, pa.int32()),
         "scenario": _words(place, [plan.scenario(int(i)).digest for i in scenario_indices]),
+        TRANSFORM: _words(page, [plan.pages[index].transform for index in page_indices]),
     }
     for axis, stride in zip(plan.specification.axes, plan.strides, strict=True):
         labels = [choice.label for choice in axis.choices]
@@ -209,8 +210,11 @@ def _table(
 
 
 def _words(indices: Indices, words: Sequence[object]) -> Any:
+    """Words by their places in a list, in which some may be there twice."""
+    places = {word: place for place, word in enumerate(dict.fromkeys(words))}
+    indices = np.array([places[word] for word in words], np.int64)[indices]
     return pa.DictionaryArray.from_arrays(
-        pa.array(indices, pa.int32()), pa.array(words, pa.string())
+        pa.array(indices, pa.int32()), pa.array(list(places), pa.string())
     )
 
 
