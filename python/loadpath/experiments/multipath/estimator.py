@@ -81,7 +81,8 @@ def run(options: PresetOptions, networks: Sequence[Network] = NETWORKS, page: st
         pages = list(corpus.all_pages.pages)
     shown = next((p for p in pages if re.match(rf"(www\.)?{re.escape(page)}\b", p.name)), pages[0])
     if options.quick:
-        pages = [shown, *pages[: QUICK_PAGES - 1]]
+        others = [p for p in pages if p is not shown]
+        pages = [shown, *others[: QUICK_PAGES - 1]]
     setups: dict[tuple[str, Network, str], Values] = {}
     for network in networks:
         both = TwoPaths.scaled(network, rtt=5.0)

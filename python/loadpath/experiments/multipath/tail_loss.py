@@ -112,6 +112,14 @@ def _notes(rows: Sequence[Sequence[Value]]) -> list[str]:
     """What the thesis reads from Figure 6.13."""
     rate = {(row[0], row[1], row[2]): row[5] for row in rows}
     notes = []
+    for transport in ("TCP", "MPTCP"):
+        most = max(
+            (row for row in rows if row[0] == transport), key=lambda row: float(row[5] or 0.0)
+        )
+        notes.append(
+            f"{transport}: at most {most[5]:.2f} tail losses for 100 resources in the mean over "
+            f"sites, at {float(most[1] or 0) / 1e6:g} Mbit/s, {most[2]:g} ms"
+        )
     slow, fast = rate.get(("TCP", 2_000_000, 8)), rate.get(("TCP", 10_000_000, 8))
     if isinstance(slow, float) and isinstance(fast, float) and fast > 0:
         notes.append(
