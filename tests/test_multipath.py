@@ -98,7 +98,7 @@ def test_each_study_gives_a_table_with_notes_and_figures(name: str, two_pages: P
 
         def __exit__(self, *_: object) -> None: ...
 
-    def bar(loads: int) -> Bar:
+    def bar(loads: int, _: int) -> Bar:
         total.append(loads)
         return Bar()
 

@@ -1,10 +1,10 @@
 //! Pages and the server delays that several pages share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use loadpath_net::SimDuration;
-use loadpath_web::graph::{self, PageGraph, Topology, priority};
+use loadpath_web::graph::{self, ActivityKind, PageGraph, Topology, priority};
 use loadpath_web::page;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -114,6 +114,16 @@ impl Page {
     #[getter]
     fn resources(&self) -> usize {
         self.inner.resources.len()
+    }
+
+    /// Number of hosts of http and https resources in the graph.
+    #[getter]
+    fn hosts(&self) -> usize {
+        let hosts = self.graph.activities.iter().filter_map(|activity| match &activity.kind {
+            ActivityKind::Resource(resource) => page::http_host(&resource.url),
+            _ => None,
+        });
+        hosts.collect::<BTreeSet<_>>().len()
     }
 
     fn __repr__(&self) -> String {

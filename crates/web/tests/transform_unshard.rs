@@ -66,7 +66,11 @@ fn the_hosts_of_a_registrable_domain_become_the_domain() {
     // The example of the thesis.
     let graph = unshard(
         "",
-        &page(&["http://gizmodo.com/", "https://media.gizmodo.com:8080/a?b#c", "http://akamai.com/x"]),
+        &page(&[
+            "http://gizmodo.com/",
+            "https://media.gizmodo.com:8080/a?b#c",
+            "http://akamai.com/x",
+        ]),
     );
     assert_eq!(
         urls(&graph),
@@ -120,7 +124,8 @@ fn customers_of_one_network_are_apart_except_in_the_thesis() {
 
 #[test]
 fn third_parties_are_left_alone_on_request() {
-    let before = ["http://www.a.com/", "http://i.a.com/1", "http://x.ads.net/2", "http://y.ads.net/3"];
+    let before =
+        ["http://www.a.com/", "http://i.a.com/1", "http://x.ads.net/2", "http://y.ads.net/3"];
     assert_eq!(
         unsharded(":own", &before),
         ["http://a.com/", "http://a.com/1", "http://x.ads.net/2", "http://y.ads.net/3"]

@@ -22,6 +22,7 @@ from loadpath.cli import (
     sweep,
     table,
     timesequence,
+    transform,
     waterfall,
 )
 
@@ -41,6 +42,7 @@ app.command("waterfall")(waterfall.waterfall)
 app.command("timesequence")(timesequence.timesequence)
 app.command("export")(export.export)
 app.command("import")(import_.import_)
+app.command("transform")(transform.transform)
 app.command("archive")(archive.archive)
 app.command("reproduce")(reproduce.reproduce)
 app.command("sweep")(sweep.sweep)

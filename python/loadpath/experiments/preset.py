@@ -13,8 +13,8 @@ __all__ = ["Preset", "PresetOptions", "Result", "Table"]
 
 Value = str | int | float | None
 
-ProgressBar = Callable[[int], AbstractContextManager[Callable[[int], object]]]
-"""Makes a progress bar for so many loads, to be called with the number done."""
+ProgressBar = Callable[[int, int], AbstractContextManager[Callable[[int], object]]]
+"""Makes a progress bar for so many loads, so many done; to be called with the number done."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,9 @@ class PresetOptions:
     """Scenario keys and values that replace the preset's."""
     published: Path | None = None
     cache: Path | None = None
+    """A store of sweeps that keeps the loads; what it has is not computed again."""
+    name: str = "preset"
+    """Of the sweep in that store."""
     threads: int = 0
     progress: ProgressBar | None = None
 

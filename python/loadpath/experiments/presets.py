@@ -1,9 +1,16 @@
 """Presets by name. To add one, write its module and add it here."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from loadpath.errors import NotFoundError, hinted
-from loadpath.experiments import multipath, pcp_connections, pcp_protocols, pcp_table_5_1
+from loadpath.experiments import (
+    multipath,
+    pcp_connections,
+    pcp_protocols,
+    pcp_table_5_1,
+    pcp_unsharding,
+)
 from loadpath.experiments.preset import Preset, PresetOptions, Result
 
 __all__ = ["PRESETS", "run_preset"]
@@ -14,6 +21,7 @@ PRESETS: Mapping[str, Preset] = {
         pcp_table_5_1.PRESET,
         pcp_protocols.PRESET,
         pcp_connections.PRESET,
+        pcp_unsharding.PRESET,
         *multipath.PRESETS,
     )
 }
@@ -34,4 +42,4 @@ def run_preset(name: str, options: PresetOptions) -> Result:
             NotFoundError(f"there is no preset named {name!r}"),
             "`loadpath reproduce` lists them",
         )
-    return preset.run(options)
+    return preset.run(replace(options, name=name))

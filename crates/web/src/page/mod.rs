@@ -6,8 +6,8 @@
 mod compile;
 mod url;
 
-pub use url::http_host;
 pub(crate) use url::http_authority;
+pub use url::http_host;
 
 use std::sync::Arc;
 

@@ -63,14 +63,7 @@ impl Unshard {
     /// Two addresses stay two: where different hosts have the same path, the old host becomes its
     /// first segment. A site of one host keeps the host's name.
     pub(super) fn apply(&self, graph: &PageGraph) -> PageGraph {
-        let urls: BTreeSet<&str> = graph
-            .activities
-            .iter()
-            .filter_map(|activity| match &activity.kind {
-                ActivityKind::Resource(r) => Some(&*r.url),
-                _ => None,
-            })
-            .collect();
+        let urls = resource_urls(graph);
         let merged = self.merged(&graph.url, &urls);
         let renamed = rename_all(&urls, &merged);
         let rename = |url: &mut String| {
@@ -90,6 +83,13 @@ impl Unshard {
             }
         }
         unsharded
+    }
+
+    /// By how many hosts the page has fewer afterwards: the shards that are coalesced (Figure 5.1).
+    pub fn shards(&self, graph: &PageGraph) -> usize {
+        let merged = self.merged(&graph.url, &resource_urls(graph));
+        let sites: BTreeSet<&String> = merged.values().collect();
+        merged.len() - sites.len()
     }
 
     /// The new name of each host that gets one, or would but for having it already.
@@ -148,6 +148,14 @@ impl fmt::Display for Unshard {
         }
         Ok(())
     }
+}
+
+fn resource_urls(graph: &PageGraph) -> BTreeSet<&str> {
+    let urls = graph.activities.iter().filter_map(|activity| match &activity.kind {
+        ActivityKind::Resource(r) => Some(&*r.url),
+        _ => None,
+    });
+    urls.collect()
 }
 
 /// New addresses of all that get one; different ones stay different.

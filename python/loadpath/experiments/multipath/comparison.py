@@ -1,18 +1,17 @@
 """Loads of many cells as arrays, and load times over two paths against one, as section 6.5 does."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from loadpath.analysis.statistics import Comparison, anova, compare
-from loadpath.experiments.cells import CellLoad, PageSet
+from loadpath.experiments.cells import CellLoads, PageSet
 from loadpath.experiments.grid import run_cells
 from loadpath.experiments.multipath.variants import Values
-from loadpath.experiments.preset import PresetOptions, ProgressBar
+from loadpath.experiments.preset import PresetOptions
 
 __all__ = ["SAME_S", "Loads", "against", "difference_p", "measure", "repetitions", "time_p"]
 
@@ -35,17 +34,13 @@ class Loads:
     tail_losses: Floats
 
     @classmethod
-    def of(cls, loads: Sequence[CellLoad], runs: int) -> "Loads":
-        """From a cell's loads, which are in order of pages, then runs."""
-
-        def table(values: Iterable[float]) -> Floats:
-            return np.fromiter(values, dtype=float, count=len(loads)).reshape(-1, runs)
-
+    def of(cls, loads: CellLoads) -> "Loads":
+        """From a cell in a store."""
         return cls(
-            pages=tuple(load.page for load in loads[::runs]),
-            plt_s=table((load.plt_ms or np.nan) / 1000 for load in loads),
-            loss=table(load.drops / max(load.drops + load.data_packets, 1) for load in loads),
-            tail_losses=table(load.tail_losses for load in loads),
+            pages=loads.page_names,
+            plt_s=loads.plt_ms / 1000,
+            loss=loads.drop_rates_percent / 100,
+            tail_losses=np.asarray(loads.column("tail_losses"), np.float64),
         )
 
     @property
@@ -74,35 +69,13 @@ def measure(
 ) -> dict[Key, Loads]:
     """The loads of each cell, under the cells' keys.
 
-    Cells are computed one by one, and of each only the arrays are kept: 50 runs of 301 pages over
-    a hundred cells would be gigabytes as single loads.
-
     Raises
     ------
     LoadpathError
         A load did not reach its load event.
     """
-    each = len(pages.pages) * runs
-    bar: AbstractContextManager[Callable[[int], object] | None] = (
-        nullcontext(None) if options.progress is None else options.progress(each * len(cells))
-    )
-    result: dict[Key, Loads] = {}
-    with bar as report:
-        for number, (key, values) in enumerate(cells.items()):
-            progress = None if report is None else _part_of(report, number * each)
-            part = replace(options, progress=progress)
-            [loads] = run_cells(pages, [values], part, runs=runs, profile=profile)
-            result[key] = Loads.of(loads, runs)
-    return result
-
-
-def _part_of(report: Callable[[int], object], before: int) -> ProgressBar:
-    """A bar for a part of the work, which moves the bar of all."""
-
-    def bar(_: int) -> AbstractContextManager[Callable[[int], object]]:
-        return nullcontext(lambda done: report(before + done))
-
-    return bar
+    loads = run_cells(pages, list(cells.values()), options, runs=runs, profile=profile)
+    return {key: Loads.of(cell) for key, cell in zip(cells, loads, strict=True)}
 
 
 def against(single: Loads, several: Loads) -> Comparison:

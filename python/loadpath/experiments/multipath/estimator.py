@@ -95,7 +95,7 @@ def run(options: PresetOptions, networks: Sequence[Network] = NETWORKS, page: st
                 **estimator,
             }
     total = len(setups) * len(pages)
-    bar = nullcontext(None) if options.progress is None else options.progress(total)
+    bar = nullcontext(None) if options.progress is None else options.progress(total, 0)
     rows: list[list[Value]] = []
     figures: list[Figure] = []
     with bar as report:

@@ -109,7 +109,7 @@ def run_study(study: Study, options: PresetOptions) -> tuple[Result, Mapping[Net
         cells[network, "mod"] = {**MODIFIED, **both.values}
     with open_corpus(options.corpus) as corpus:
         loads = measure(corpus.all_pages, cells, options, runs=runs)
-        sites = len(corpus.all_pages.pages)
+        sites = len(corpus.all_pages)
     found = {
         network: Cell(**{field: loads[network, field] for field in Cell._fields})
         for network in study.networks

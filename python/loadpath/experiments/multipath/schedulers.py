@@ -17,7 +17,7 @@ from loadpath.experiments.cells import PageSet
 from loadpath.experiments.corpus import open_corpus
 from loadpath.experiments.multipath.comparison import Loads, against, measure, repetitions
 from loadpath.experiments.multipath.networks import TwoPaths
-from loadpath.experiments.multipath.unsharded import unsharded
+from loadpath.experiments.multipath.unsharded import TRANSFORM
 from loadpath.experiments.multipath.variants import BASELINE, MODIFIED, Values
 from loadpath.experiments.preset import PresetOptions, Result, Value
 
@@ -88,14 +88,16 @@ def run(
     rows: list[list[Value]] = []
     figures: list[Figure] = []
     with open_corpus(options.corpus) as corpus:
-        page_sets = dict(zip(_PAGES, (corpus.all_pages, unsharded(corpus.all_pages)), strict=True))
-    for stack in STACKS:
-        for pages, page_set in page_sets.items():
-            loads = _measure(stack, page_set, paths, schedulers, options, runs)
-            for label in paths:
-                rows += _rows(stack, pages, label, schedulers, loads, runs)
-            if pages == _PAGES[0]:
-                figures += _figures(stack, paths, schedulers, loads)
+        page_sets = dict(
+            zip(_PAGES, (corpus.all_pages, corpus.all_pages.after(TRANSFORM)), strict=True)
+        )
+        for stack in STACKS:
+            for pages, page_set in page_sets.items():
+                loads = _measure(stack, page_set, paths, schedulers, options, runs)
+                for label in paths:
+                    rows += _rows(stack, pages, label, schedulers, loads, runs)
+                if pages == _PAGES[0]:
+                    figures += _figures(stack, paths, schedulers, loads)
     return Result(
         title="Path schedulers on real pages (simulated)",
         columns=[
@@ -115,7 +117,7 @@ def run(
         rows=rows,
         notes=_notes(rows, schedulers),
         figures=figures,
-        settings={"runs": runs, "pages": len(page_sets[_PAGES[0]].pages)},
+        settings={"runs": runs, "pages": len(page_sets[_PAGES[0]])},
     )
 
 

@@ -4,21 +4,19 @@
 a web-aware scheduler to reason about resource priorities more efficiently."
 """
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 
 from loadpath.analysis.figures import difference_cdf, heat_map
 from loadpath.analysis.statistics import wilcoxon
-from loadpath.experiments.cells import PageSet
 from loadpath.experiments.corpus import open_corpus
 from loadpath.experiments.multipath.comparison import Loads, against, measure, repetitions
 from loadpath.experiments.multipath.networks import RTT_RATES_BPS, Network, TwoPaths, grid
 from loadpath.experiments.multipath.variants import BASELINE, MODIFIED, SINGLE_PATH_TLP
 from loadpath.experiments.preset import PresetOptions, Result, Value
 
-__all__ = ["TRANSFORM", "run", "unsharded"]
+__all__ = ["TRANSFORM", "run"]
 
 DEFAULT_RUNS = 5
 
@@ -26,12 +24,6 @@ TRANSFORM = "unshard:thesis"
 
 _PAGES = ("sharded", "unsharded")
 _TRANSPORTS = ("TCP", "baseline", "modified")
-
-
-def unsharded(pages: PageSet) -> PageSet:
-    """The same pages with the hosts of each site unified, as section 5.2 does."""
-    digest = hashlib.sha256(f"{pages.digest} {TRANSFORM}".encode()).hexdigest()
-    return PageSet([page.transformed(TRANSFORM) for page in pages.pages], digest)
 
 
 def run(options: PresetOptions, networks: Sequence[Network] = grid(RTT_RATES_BPS)) -> Result:
@@ -47,7 +39,7 @@ def run(options: PresetOptions, networks: Sequence[Network] = grid(RTT_RATES_BPS
         sharded = corpus.sharded
         loads = {
             "sharded": measure(sharded, cells, options, runs=runs),
-            "unsharded": measure(unsharded(sharded), cells, options, runs=runs),
+            "unsharded": measure(sharded.after(TRANSFORM), cells, options, runs=runs),
         }
     rows: list[list[Value]] = []
     for network in networks:

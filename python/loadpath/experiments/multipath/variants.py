@@ -26,7 +26,7 @@ Values: TypeAlias = Mapping[str, object]
 
 COMMON: Values = {"http.priorities": "critical-path"}
 
-SEGMENTS: Values = {"multipath.options_on_the_wire": "false"}
+SEGMENTS: Values = {"multipath.options_on_the_wire": False}
 """Segments over several paths are as long as over one: 1448 bytes.
 
 The thesis names one segment size for all its transfers (Table 3.3), worked out from the MTU without
@@ -71,7 +71,7 @@ RTT_LADDER: Mapping[str, Values] = {
     "MP QUIC RTT Preempt": {**_TWO_PATHS, **_QUIC_PREEMPTIVE, **_LOWEST_RTT, **_LIA},
     "MPTCP HTTP/2 Stream": {**_TWO_PATHS, **_HTTP2_PREEMPTIVE, **_STREAM, **_LIA},
     "MP QUIC Stream": _MP_QUIC_STREAM,
-    "MP QUIC Stream Retrans": {**_MP_QUIC_STREAM, "multipath.retransmit_on_other": "true"},
+    "MP QUIC Stream Retrans": {**_MP_QUIC_STREAM, "multipath.retransmit_on_other": True},
     "MP QUIC Stream No LIA": {**_MP_QUIC_STREAM, **_NO_LIA},
     "MP QUIC Stream No LIA TLP": MODIFIED,
 }
@@ -89,7 +89,7 @@ LEFT_OUT: Mapping[str, Values] = {
     "without tail loss probes": {**_MP_QUIC_STREAM, **_NO_LIA},
     "with retransmission on the other path": {
         **MODIFIED,
-        "multipath.retransmit_on_other": "true",
+        "multipath.retransmit_on_other": True,
     },
 }
 """Modified MPTCP less one of its parts: what adding them one by one leaves to their order."""

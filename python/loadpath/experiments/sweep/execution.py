@@ -23,7 +23,7 @@ from loadpath.experiments.sweep.reuse import Finder, Indices
 from loadpath.experiments.sweep.specification import TRANSFORM, Specification
 from loadpath.experiments.sweep.store import FIGURES, PlanFolder, row_schema, writing
 
-__all__ = ["Executor", "LocalExecutor", "Pages", "SweepResult", "compute_part", "sweep"]
+__all__ = ["Executor", "LocalExecutor", "Pages", "SweepResult", "compute_part", "run_plan", "sweep"]
 
 PAGES_IN_MEMORY = 256
 """Compiled pages that are kept; one of the corpus takes some 150 kB."""
@@ -273,31 +273,50 @@ def sweep(
         not given.
     """
     with open_pages(specification.pages, specification.folder, corpus) as pages:
-        plan = Plan(specification, pages)
-        folder = _folder(plan, store)
-        plan = plan.with_rows_per_part(folder.manifest.rows_per_part)
-        with folder.locked():
-            with writing(folder.path):
-                folder.update(plan)
-                finished, damaged = folder.check(plan) if resume else (set(folder.named()), [])
-            done = sum(part.rows for part in finished)
-            if plan_only or done == plan.rows:
-                return SweepResult(folder, plan, 0, 0, tuple(damaged))
-            if finished and not resume:
-                raise hinted(
-                    StoreError(f"{folder.path} has {done} of {plan.rows} loads already"),
-                    "--resume computes the others",
-                )
-            parts = (part for part in plan.parts() if part not in finished)
-            failed = 0
-            with nullcontext(_ignore) if progress is None else progress(plan.rows, done) as report:
-                tables = (executor or LocalExecutor()).tables(
-                    plan, parts, Finder(folder, store), lambda new: report(done + new)
-                )
-                for part, table in tables:
-                    folder.write(part, table)
-                    failed += part.rows - table.column("failure").null_count
-            return SweepResult(folder, plan, plan.rows - done, failed, tuple(damaged))
+        return run_plan(
+            Plan(specification, pages),
+            store=store,
+            plan_only=plan_only,
+            resume=resume,
+            executor=executor,
+            progress=progress,
+        )
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    store: Path,
+    plan_only: bool = False,
+    resume: bool = False,
+    executor: Executor | None = None,
+    progress: ProgressBar | None = None,
+) -> SweepResult:
+    """As `sweep`, for a plan whose pages have been found."""
+    folder = _folder(plan, store)
+    plan = plan.with_rows_per_part(folder.manifest.rows_per_part)
+    with folder.locked():
+        with writing(folder.path):
+            folder.update(plan)
+            finished, damaged = folder.check(plan) if resume else (set(folder.named()), [])
+        done = sum(part.rows for part in finished)
+        if plan_only or done == plan.rows:
+            return SweepResult(folder, plan, 0, 0, tuple(damaged))
+        if finished and not resume:
+            raise hinted(
+                StoreError(f"{folder.path} has {done} of {plan.rows} loads already"),
+                "--resume computes the others",
+            )
+        parts = (part for part in plan.parts() if part not in finished)
+        failed = 0
+        with nullcontext(_ignore) if progress is None else progress(plan.rows, done) as report:
+            tables = (executor or LocalExecutor()).tables(
+                plan, parts, Finder(folder, store), lambda new: report(done + new)
+            )
+            for part, table in tables:
+                folder.write(part, table)
+                failed += part.rows - table.column("failure").null_count
+        return SweepResult(folder, plan, plan.rows - done, failed, tuple(damaged))
 
 
 def _folder(plan: Plan, store: Path) -> PlanFolder:

@@ -15,10 +15,11 @@ from pathlib import Path
 from loadpath._core import Page
 from loadpath.errors import CorpusError, NotFoundError, SpecificationError, hinted
 from loadpath.experiments.corpus import CorpusEntry, open_corpus_folder
-from loadpath.experiments.sweep.specification import AS_IT_IS, PageSelection
+from loadpath.experiments.sweep.specification import PageSelection
 from loadpath.pages import EXAMPLE_PREFIX, example_names, find_pages, load_graph, read_page
+from loadpath.transforms import AS_IT_IS
 
-__all__ = ["CORPUS_PREFIX", "PlannedPage", "open_pages"]
+__all__ = ["CORPUS_PREFIX", "PlannedPage", "open_pages", "plan_page"]
 
 CORPUS_PREFIX = "corpus:"
 DIGEST_LENGTH = 32
@@ -179,6 +180,12 @@ def _find(
 
 def _matching(pattern: str, names: list[str]) -> list[str]:
     return [pattern] if pattern in names else [n for n in names if fnmatchcase(n, pattern)]
+
+
+def plan_page(source: str, file: str, transform: str = AS_IT_IS) -> PlannedPage:
+    """A page by the file that `load_graph` reads, and what is done to it."""
+    page = load_graph(file)
+    return PlannedPage(page.name, source, file, _digest(file, page), transform)
 
 
 def _digest(file: str, page: Page) -> str:

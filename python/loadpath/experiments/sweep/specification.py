@@ -15,9 +15,9 @@ from loadpath._core import Scenario, scenario_keys
 from loadpath.errors import LoadpathError, SpecificationError, hinted
 from loadpath.networks import find_network
 from loadpath.parameters import HTTP_NAMES, network_keys, override, scenario_values
+from loadpath.transforms import AS_IT_IS
 
 __all__ = [
-    "AS_IT_IS",
     "METRICS",
     "RESERVED",
     "ROWS_PER_PART",
@@ -60,8 +60,6 @@ RESERVED = frozenset(
 TRANSFORM = "transform"
 """Column and axis of what was done to the pages."""
 
-AS_IT_IS = "none"
-"""The transform that changes nothing."""
 
 _SECTIONS = frozenset(key["name"].partition(".")[0] for key in scenario_keys())
 _KEYS = tuple(key["name"] for key in scenario_keys())
