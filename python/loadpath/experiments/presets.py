@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from loadpath.errors import NotFoundError, hinted
 from loadpath.experiments import (
+    multipath,
     pcp_bandwidth_rtt,
     pcp_connections,
     pcp_corpus,
@@ -29,6 +30,7 @@ PRESETS: Mapping[str, Preset] = {
         pcp_priorities.PRESET,
         pcp_server_design.PRESET,
         pcp_corpus.PRESET,
+        *multipath.PRESETS,
     )
 }
 """Every preset by name."""
