@@ -6,3 +6,4 @@ pub mod graph;
 pub mod http;
 pub mod import;
 pub mod page;
+pub mod transform;
