@@ -1,10 +1,10 @@
 //! Ad-block filters: lists in the syntax of EasyList, matched by Brave's engine, which asks us for
 //! registrable domains, so that there is one implementation of the Public Suffix List.
 
+use adblock::Engine;
 use adblock::lists::{FilterSet, ParseOptions, RuleTypes};
 use adblock::request::Request;
 use adblock::url_parser::{ResolvesDomain, set_domain_resolver};
-use adblock::Engine;
 use loadpath_web::site;
 use pyo3::prelude::*;
 
@@ -31,7 +31,8 @@ impl AdFilters {
         // Fails if it is set already, to the same.
         let _ = set_domain_resolver(Box::new(Sites));
         let mut set = FilterSet::new(true);
-        let options = ParseOptions { rule_types: RuleTypes::NetworkOnly, ..ParseOptions::default() };
+        let options =
+            ParseOptions { rule_types: RuleTypes::NetworkOnly, ..ParseOptions::default() };
         for list in lists {
             set.add_filter_list(list, options);
         }

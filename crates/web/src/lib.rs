@@ -7,3 +7,4 @@ pub mod http;
 pub mod import;
 pub mod page;
 pub mod site;
+pub mod transform;

@@ -196,7 +196,7 @@ def _number_cells(connection: duckdb.DuckDBPyConnection, table: str, by: Sequenc
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE page_numbers AS "
         "SELECT page, CAST(row_number() OVER (ORDER BY page) - 1 AS INTEGER) AS page_number "
-        "FROM pages"
+        "FROM (SELECT DISTINCT page FROM pages)"
     )
 
 

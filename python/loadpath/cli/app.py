@@ -23,6 +23,7 @@ from loadpath.cli import (
     sweep,
     table,
     timesequence,
+    transform,
     waterfall,
 )
 
@@ -42,6 +43,7 @@ app.command("waterfall")(waterfall.waterfall)
 app.command("timesequence")(timesequence.timesequence)
 app.command("export")(export.export)
 app.command("import")(import_.import_)
+app.command("transform")(transform.transform)
 app.command("archive")(archive.archive)
 app.command("reproduce")(reproduce.reproduce)
 app.command("characteristics")(characteristics.characteristics)
