@@ -11,12 +11,14 @@ from loadpath.cli import (
     delays,
     doctor,
     export,
+    figure,
     graph,
     import_,
     link,
     profile,
     profiles,
     query,
+    report,
     reproduce,
     scenario,
     simulate,
@@ -50,6 +52,8 @@ app.command("characteristics")(characteristics.characteristics)
 app.command("sweep")(sweep.sweep)
 app.command("query")(query.query)
 app.command("table")(table.table)
+app.command("figure")(figure.figure)
+app.command("report")(report.report)
 app.command("profiles")(profiles.profiles)
 app.command("scenario")(scenario.scenario)
 app.add_typer(graph.app, name="graph")
