@@ -297,6 +297,7 @@ def _notes(cells: Sequence[_Cell], published: Mapping[Network, float]) -> list[s
     # Section 5.3.2: for each round-trip time the bandwidth at which fewest sites gain.
     least = {rtt: min(RATES_BPS, key=lambda r: share[r, rtt]) for rtt in RTTS_MS}
     p = {n: cell.load.anova.p for n, cell in by_network.items()}
+    most = max(gain, key=gain.__getitem__)
     insignificant = [n for n in NETWORKS if (p[n] or 0.0) >= SIGNIFICANT]
     slower = [n for n in NETWORKS if gain[n] < 0]
     helped = np.sum([cell.not_slower for cell in cells], axis=0)
@@ -313,7 +314,7 @@ def _notes(cells: Sequence[_Cell], published: Mapping[Network, float]) -> list[s
         "improvement by bandwidth, mean over RTTs: "
         + ", ".join(f"{rate_text(rate)} {value:+.2f} %" for rate, value in by_rate.items())
         + "; thesis: largest for high bandwidth and RTT",
-        f"largest improvement: {max(gain.values()):.2f} % at {_name(max(gain, key=gain.__getitem__))}"
+        f"largest improvement: {gain[most]:.2f} % at {_name(most)}"
         f"; slower on average in {len(slower)} networks"
         + (f" ({'; '.join(map(_name, slower))})" if slower else ""),
         "fewest sites as fast (Figure 5.4a), by RTT: "
@@ -343,7 +344,7 @@ def _http1_notes(shares: Sequence[tuple[float, ...]]) -> list[str]:
     sharded, unsharded = by_network[25_000_000, 400]
     more = sum(after >= before for before, after in shares)
     return [
-        f"sites as fast as over HTTP/1.1 with six connections (Figure 5.2) at 25 Mbit/s and 400 ms: "
+        "sites as fast as over HTTP/1.1 with six connections (Figure 5.2) at 25 Mbit/s, 400 ms: "
         f"sharded {sharded:.1f} %, unsharded {unsharded:.1f} %; thesis: 79.8 %, 87.9 %. Unsharding "
         f"raises the share or leaves it in {more} of {len(shares)} networks; thesis: most"
     ]
