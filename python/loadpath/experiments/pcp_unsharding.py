@@ -33,7 +33,7 @@ DEFAULT_RUNS = 50
 QUICK_RUNS = 2
 QUICK_SITES = 40
 SMALL_RUNS = 5
-"""Of comparisons without p-values."""
+"""At most, of comparisons without p-values."""
 
 UNSHARD = "unshard:thesis"
 HTTP1 = {"http.version": "http/1.1", "http.priorities": "none"}
@@ -147,7 +147,12 @@ def _run(options: PresetOptions) -> Result:
             for old, *both in zip(http1, sharded, unsharded, strict=True)
         ]
         shards = _shards(corpus.all_pages)
-        tables = [] if options.quick else [_readings(pages, options), _recoveries(pages, options)]
+        few = min(runs, SMALL_RUNS)
+        tables = (
+            []
+            if options.quick
+            else [_readings(pages, options, few), _recoveries(pages, options, few)]
+        )
     rows = [
         [
             *_table_5_1(cell.load, cell.network),
@@ -211,31 +216,31 @@ def _shards(pages: PageSet) -> list[int]:
     return [page.hosts - page.transformed(UNSHARD).hosts for page in pages.pages]
 
 
-def _readings(pages: PageSet, options: PresetOptions) -> Table:
+def _readings(pages: PageSet, options: PresetOptions, runs: int) -> Table:
     """Which hosts are merged."""
     cells = [{**_network(n), **SHARDED_HTTP2} for n in CASES]
-    before = run_cells(pages, cells, options, runs=SMALL_RUNS)
+    before = run_cells(pages, cells, options, runs=runs)
     rows: list[list[str | float]] = []
     for reading, transform in READINGS.items():
-        after = run_cells(pages.after(transform), cells, options, runs=SMALL_RUNS)
+        after = run_cells(pages.after(transform), cells, options, runs=runs)
         rows.append([reading, *_gains(before, after)])
     return Table(
-        title=f"Other readings of section 5.2, {SMALL_RUNS} runs (simulated)",
+        title=f"Other readings of section 5.2; runs of a site: {runs} (simulated)",
         columns=["reading", *_gain_columns()],
         rows=rows,
     )
 
 
-def _recoveries(pages: PageSet, options: PresetOptions) -> Table:
+def _recoveries(pages: PageSet, options: PresetOptions, runs: int) -> Table:
     """What the small window after recovery costs (section 5.3.4.1)."""
     rows: list[list[str | float]] = []
     for recovery, keys in RECOVERIES.items():
         cells = [{**_network(n), **SHARDED_HTTP2, **keys} for n in CASES]
-        before = run_cells(pages, cells, options, runs=SMALL_RUNS)
-        after = run_cells(pages.after(UNSHARD), cells, options, runs=SMALL_RUNS)
+        before = run_cells(pages, cells, options, runs=runs)
+        after = run_cells(pages.after(UNSHARD), cells, options, runs=runs)
         rows.append([recovery, *_gains(before, after)])
     return Table(
-        title=f"Recovery from losses, {SMALL_RUNS} runs (simulated)",
+        title=f"Recovery from losses; runs of a site: {runs} (simulated)",
         columns=["recovery", *_gain_columns()],
         rows=rows,
     )
