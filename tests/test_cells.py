@@ -115,3 +115,5 @@ def test_pages_are_chosen_evenly_or_by_name() -> None:
     ]
     assert len(pages.first(99)) == 10
     assert pages.named("page-4").files == (("example:page-4", "example:page-4"),)
+    dotted = PageSet((("corpus:www.a.com_1", "x"), ("corpus:www.b.com_2", "y")))
+    assert dotted.named("www.b.com_*").files == (("corpus:www.b.com_2", "y"),)

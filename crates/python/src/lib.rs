@@ -3,6 +3,7 @@
 
 mod batch;
 mod errors;
+mod filters;
 mod import;
 #[cfg(target_os = "linux")]
 mod link;
@@ -21,6 +22,8 @@ mod _core {
     use crate::errors::{
         CorpusError, GraphError, LinkError, LoadpathError, ScenarioError, TransformError,
     };
+    #[pymodule_export]
+    use crate::filters::{AdFilters, registrable_domain};
     #[pymodule_export]
     use crate::import::{
         import_distributions, import_graph, origin_folders, pages_in_origin, parse_corpus_index,

@@ -7,6 +7,7 @@ import typer
 from loadpath import __version__
 from loadpath.cli import (
     archive,
+    characteristics,
     delays,
     doctor,
     export,
@@ -45,6 +46,7 @@ app.command("import")(import_.import_)
 app.command("transform")(transform.transform)
 app.command("archive")(archive.archive)
 app.command("reproduce")(reproduce.reproduce)
+app.command("characteristics")(characteristics.characteristics)
 app.command("sweep")(sweep.sweep)
 app.command("query")(query.query)
 app.command("table")(table.table)

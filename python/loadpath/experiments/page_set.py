@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
@@ -48,7 +49,15 @@ class PageSet:
         files = (self.files[i * len(self.files) // count] for i in range(count))
         return replace(self, files=tuple(files))
 
-    def named(self, *names: str) -> "PageSet":
-        """Those whose source or file ends with one of the names, in the order of the set."""
-        found = (pair for pair in self.files if Path(pair[0].rpartition(":")[2]).stem in names)
+    def named(self, *patterns: str) -> "PageSet":
+        """Those whose name (of the file, or behind the colon of the source) matches a glob."""
+
+        def name(source: str) -> str:
+            return Path(source).name.rpartition(":")[2].removesuffix(".json")
+
+        found = (
+            pair
+            for pair in self.files
+            if any(fnmatchcase(name(pair[0]), pattern) for pattern in patterns)
+        )
         return replace(self, files=tuple(found))

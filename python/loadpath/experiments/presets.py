@@ -4,7 +4,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from loadpath.errors import NotFoundError, hinted
-from loadpath.experiments import pcp_connections, pcp_protocols, pcp_table_5_1, pcp_unsharding
+from loadpath.experiments import (
+    multipath,
+    pcp_bandwidth_rtt,
+    pcp_connections,
+    pcp_corpus,
+    pcp_priorities,
+    pcp_protocols,
+    pcp_server_design,
+    pcp_table_5_1,
+    pcp_unsharding,
+)
 from loadpath.experiments.preset import Preset, PresetOptions, Result
 
 __all__ = ["PRESETS", "run_preset"]
@@ -12,10 +22,15 @@ __all__ = ["PRESETS", "run_preset"]
 PRESETS: Mapping[str, Preset] = {
     preset.name: preset
     for preset in (
-        pcp_table_5_1.PRESET,
-        pcp_protocols.PRESET,
         pcp_connections.PRESET,
+        pcp_bandwidth_rtt.PRESET,
+        pcp_protocols.PRESET,
+        pcp_table_5_1.PRESET,
         pcp_unsharding.PRESET,
+        pcp_priorities.PRESET,
+        pcp_server_design.PRESET,
+        pcp_corpus.PRESET,
+        *multipath.PRESETS,
     )
 }
 """Every preset by name."""

@@ -23,7 +23,7 @@ from loadpath.transforms import changed_graph
 if TYPE_CHECKING:
     from loadpath._core import CorpusPage
 
-__all__ = ["SERVER_DELAYS", "ImportSummary", "import_corpus", "import_one"]
+__all__ = ["SERVER_DELAYS", "ImportSummary", "import_corpus", "import_one", "import_page"]
 
 SERVER_DELAYS = "server-delays.json"
 
@@ -140,6 +140,23 @@ def import_one(
     return ImportSummary(pages=1, counts=json.loads(report))
 
 
+def import_page(source: Path, name: str) -> tuple[bytes, bytes]:
+    """The graph of one page of a corpus, and the server delays that it refers to.
+
+    Raises
+    ------
+    CorpusError
+        `source` is no such folder, or a file in it is malformed.
+    KeyError
+        It has no page of that name.
+    """
+    pages, distributions = _find_corpus(source)
+    page = {page["name"]: page for page in pages}[name]
+    files = [(p.name, _read(p), str(p)) for p in sorted(distributions.glob("*.dist"))]
+    data, _, _ = _convert(source, page, fetch_late_references=False)
+    return data, _core.import_distributions(files)
+
+
 def _find_corpus(source: Path) -> tuple[list["CorpusPage"], Path]:
     """The pages of a corpus in either layout, and its folder of distributions."""
     index = source / "index.json"
@@ -163,13 +180,8 @@ def _import_page(
     fetch_late_references: bool,
     transforms: Sequence[str],
 ) -> tuple[dict[str, object], dict[str, int]]:
-    graph, delays = source / page["graph"], source / page["delays"]
-    data, sharded, report = _core.import_graph(
-        page["name"],
-        (_read(graph), str(graph)),
-        (_read(delays), str(delays)) if delays.is_file() else None,
-        SERVER_DELAYS,
-        fetch_late_references,
+    data, sharded, report = _convert(
+        source, page, fetch_late_references=fetch_late_references
     )
     file = f"{page['name']}.json"
     (folder / file).write_bytes(changed_graph(data, transforms, str(graph)))
@@ -185,6 +197,19 @@ def _import_page(
         "no_sharding": not sharded if no_sharding is None else no_sharding,
     }
     return entry, counts
+
+
+def _convert(
+    source: Path, page: "CorpusPage", *, fetch_late_references: bool
+) -> tuple[bytes, bool, bytes]:
+    graph, delays = source / page["graph"], source / page["delays"]
+    return _core.import_graph(
+        page["name"],
+        (_read(graph), str(graph)),
+        (_read(delays), str(delays)) if delays.is_file() else None,
+        SERVER_DELAYS,
+        fetch_late_references,
+    )
 
 
 def _read(path: Path) -> bytes:

@@ -12,6 +12,7 @@ from loadpath.analysis.figures.heat_map import heat_map
 from loadpath.analysis.figures.lines import lines
 from loadpath.analysis.figures.regions import regions
 from loadpath.analysis.figures.save import FORMATS, render, save, to_csv
+from loadpath.analysis.figures.scatter import scatter
 from loadpath.analysis.figures.surface import contour, surface
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "regions",
     "render",
     "save",
+    "scatter",
     "surface",
     "to_csv",
 ]

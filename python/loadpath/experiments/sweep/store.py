@@ -37,6 +37,7 @@ from loadpath._core import ENGINE, __version__
 from loadpath.errors import SpecificationError, StoreError, hinted
 from loadpath.experiments.sweep.plan import Part, Plan, PlannedScenario, flat_values
 from loadpath.experiments.sweep.specification import TRANSFORM, Value
+from loadpath.outcome import CriticalPhases
 from loadpath.output import atomic_file
 from loadpath.parameters import scenario_values
 
@@ -67,6 +68,8 @@ FIGURES: tuple[tuple[str, pa.DataType], ...] = (
     ("timeouts", pa.int64()),
     ("tail_losses", pa.int64()),
     ("events", pa.int64()),
+    ("critical_bytes", pa.int64()),
+    *((f"critical_{phase}", pa.float64()) for phase in CriticalPhases.__struct_fields__),
     ("failure", pa.string()),
 )
 """What a load gives: columns of the engine, and why it failed if it did."""
