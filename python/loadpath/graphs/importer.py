@@ -166,9 +166,7 @@ def _find_corpus(source: Path) -> tuple[list["CorpusPage"], Path]:
 def _import_page(
     source: Path, page: "CorpusPage", folder: Path, fetch_late_references: bool
 ) -> tuple[dict[str, object], dict[str, int]]:
-    data, sharded, report = _convert(
-        source, page, fetch_late_references=fetch_late_references
-    )
+    data, sharded, report = _convert(source, page, fetch_late_references=fetch_late_references)
     file = f"{page['name']}.json"
     (folder / file).write_bytes(data)
     counts: dict[str, int] = json.loads(report)
