@@ -15,14 +15,7 @@ from loadpath.cli.options import (
     Runs,
     with_load_options,
 )
-from loadpath.experiments.advice import (
-    AdviceOptions,
-    advise as find_advice,
-    markdown as to_markdown,
-    network_rows,
-    ranked_rows,
-    write_advice,
-)
+from loadpath.experiments import advice
 from loadpath.experiments.advice.changes import Shares
 from loadpath.experiments.advice.tables import COLUMNS, NETWORK_COLUMNS, headline
 from loadpath.output import refuse_existing
@@ -65,10 +58,10 @@ def advise(
     with step_bar() as steps:
         source = open_page(page, progress=steps)
     with progress_bar(None) as progress:
-        advice = find_advice(
+        found = advice.advise(
             source,
             scenario,
-            AdviceOptions(
+            advice.AdviceOptions(
                 runs=runs,
                 shares=Shares(cut_bytes, cut_delay),
                 most=most,
@@ -77,26 +70,26 @@ def advise(
             ),
         )
     if write is not None:
-        write_advice(write, advice, source, scenario, force=force)
+        advice.write_advice(write, found, source, scenario, force=force)
         print_note(
             f"`loadpath simulate {write}/page.json --scenario {write}/scenario.toml -n {runs}` "
             "loads the page with all that is advised"
         )
     if json:
-        print_json(advice)
+        print_json(found)
         return
     if markdown:
-        print(to_markdown(advice))
+        print(advice.markdown(found))
         return
-    for line in headline(advice):
+    for line in headline(found):
         print_note(line)
-    print_table("", COLUMNS, ranked_rows(advice, all_changes=verbose))
-    for item in advice.items:
+    print_table("", COLUMNS, advice.ranked_rows(found, all_changes=verbose))
+    for item in found.items:
         if item.recommended and item.change.caveat:
             print_note(f"{item.change.name}: {item.change.caveat}")
-    for warning in advice.warnings:
+    for warning in found.warnings:
         print_note(f"note: {warning}")
     if verbose:
-        print_table("every network", NETWORK_COLUMNS, network_rows(advice), text=2)
-        for left in advice.left_out:
+        print_table("every network", NETWORK_COLUMNS, advice.network_rows(found), text=2)
+        for left in found.left_out:
             print_note(f"left out: {left.name}: {left.reason}")

@@ -9,16 +9,7 @@ import typer
 from loadpath.cli.console import print_json, print_note, print_table, progress_bar, step_bar
 from loadpath.cli.options import AnyPage, Force, Json, LoadOptions, Runs, with_load_options
 from loadpath.errors import LoadpathError, hinted
-from loadpath.experiments.gate import (
-    Verdict,
-    check_page,
-    check_rows,
-    junit as to_junit,
-    markdown as to_markdown,
-    measure,
-    read_budgets,
-    read_measurement,
-)
+from loadpath.experiments import gate
 from loadpath.experiments.gate.output import COLUMNS
 from loadpath.output import refuse_existing, write_atomic
 from loadpath.parameters import resolve_scenario
@@ -67,27 +58,31 @@ def check(
     for path in (save, junit, markdown):
         if path is not None and path != stdout:
             refuse_existing(path, force=force)
-    budgets = None if budget is None else read_budgets(budget)
-    before = None if baseline is None else read_measurement(baseline)
+    budgets = None if budget is None else gate.read_budgets(budget)
+    before = None if baseline is None else gate.read_measurement(baseline)
     scenario = resolve_scenario(load.parameters())
     with step_bar() as steps:
         source = open_page(page, progress=steps)
     with progress_bar(runs) as progress:
-        measured = measure(source.page, scenario, runs=runs, threads=threads, progress=progress)
-    checks = check_page(measured, budgets=budgets, baseline=before, tolerance_percent=tolerance)
+        measured = gate.measure(
+            source.page, scenario, runs=runs, threads=threads, progress=progress
+        )
+    checks = gate.check_page(
+        measured, budgets=budgets, baseline=before, tolerance_percent=tolerance
+    )
     if save is not None:
         write_atomic(save, msgspec.json.encode(measured) + b"\n", force=force)
     if junit is not None:
-        write_atomic(junit, to_junit(measured, checks), force=force)
+        write_atomic(junit, gate.junit(measured, checks), force=force)
     if markdown == stdout:
-        print(to_markdown(measured, checks))
+        print(gate.markdown(measured, checks))
     elif markdown is not None:
-        write_atomic(markdown, to_markdown(measured, checks), force=force)
-    broken = any(check.verdict is Verdict.BROKEN for check in checks)
+        write_atomic(markdown, gate.markdown(measured, checks), force=force)
+    broken = any(check.verdict is gate.Verdict.BROKEN for check in checks)
     if json:
         print_json({"page": measured.page, "broken": broken, "checks": checks})
     elif markdown != stdout:
         print_note(f"{measured.page}: {runs} runs, {measured.label}, {measured.network}")
-        print_table("", COLUMNS, check_rows(checks), text=2)
+        print_table("", COLUMNS, gate.check_rows(checks), text=2)
     if broken:
         raise typer.Exit(BROKEN)

@@ -60,8 +60,8 @@ AnyPage = Annotated[
     str,
     typer.Argument(
         metavar="PAGE",
-        help="Page graph, example:NAME, HAR file, DevTools trace, folder of a profile, corpus:NAME, "
-        "or a URL to profile.",
+        help="Page graph, example:NAME, HAR file, DevTools trace, folder of a profile, "
+        "corpus:NAME, or a URL to profile.",
         autocompletion=_complete_page,
     ),
 ]

@@ -346,7 +346,8 @@ def _why(before: Phases, after: Phases) -> str:
     changed = {name: after.get(name, 0.0) - before.get(name, 0.0) for name in {**before, **after}}
     largest = sorted(changed, key=lambda name: (-abs(changed[name]), name))[:_SHOWN_PHASES]
     return ", ".join(
-        f"{_PHASE_NAMES.get(name, name)} {before.get(name, 0.0):.0f} to {after.get(name, 0.0):.0f} ms"
+        f"{_PHASE_NAMES.get(name, name)} {before.get(name, 0.0):.0f} to "
+        f"{after.get(name, 0.0):.0f} ms"
         for name in largest
         if abs(changed[name]) >= 0.5
     )

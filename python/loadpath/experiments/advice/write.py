@@ -19,9 +19,9 @@ def write_advice(
 ) -> Path:
     """Write the page and the scenario with the advised combination into a new folder.
 
-    `loadpath simulate FOLDER/page.json --scenario FOLDER/scenario.toml` then gives the advice's load
-    times again, to the bit. Without a combination they are as they were. `advice.json` holds the
-    advice.
+    `loadpath simulate FOLDER/page.json --scenario FOLDER/scenario.toml` then gives the advice's
+    load times again, to the bit. Without a combination they are as they were. `advice.json` holds
+    the advice.
     """
     refuse_existing(folder / "page.json", force=force)
     folder.mkdir(parents=True, exist_ok=True)

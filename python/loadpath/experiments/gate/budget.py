@@ -1,9 +1,9 @@
 """Performance budgets in Lighthouse's form (`budget.json`).
 
 A file is a list of budgets. Each has a path pattern and limits: `timings` in milliseconds,
-`resourceSizes` in KiB, `resourceCounts`. Of the budgets whose path matches the page's URL the last one
-applies. Patterns are those of robots.txt with one "*" at most and a "$" at the end; without a path a
-budget is for all pages.
+`resourceSizes` in KiB, `resourceCounts`. Of the budgets whose path matches the page's URL the last
+one applies. Patterns are those of robots.txt with one "*" at most and a "$" at the end; without a
+path a budget is for all pages.
 """
 
 import re
@@ -60,11 +60,11 @@ NOT_SIMULATED = frozenset(
         "cumulative-layout-shift",
     }
 )
-"""Metrics of Lighthouse's budgets that are about painting and input: read, and reported as skipped."""
+"""Metrics of Lighthouse's budgets about painting and input: read, and reported as skipped."""
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """One line of a budget: the most that is allowed of something, and how much more is forgiven."""
+    """One line of a budget: the most that is allowed, and how much more is forgiven."""
 
     of: str
     most: float

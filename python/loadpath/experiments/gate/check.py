@@ -87,8 +87,12 @@ def _of_budget(measured: Measurement, budget: Budget) -> list[Check]:
         else:
             checks.append(_limit(name, median(measured.timings_ms[name]), limit, "ms"))
     sizes, counts = measured.sizes_kib(budget.first_party), measured.counts(budget.first_party)
-    checks += [_limit(f"{l.of} size", sizes.get(l.of, 0.0), l, "KiB") for l in budget.sizes]
-    checks += [_limit(f"{l.of} count", counts.get(l.of, 0), l, "") for l in budget.counts]
+    checks += [
+        _limit(f"{limit.of} size", sizes.get(limit.of, 0.0), limit, "KiB") for limit in budget.sizes
+    ]
+    checks += [
+        _limit(f"{limit.of} count", counts.get(limit.of, 0), limit, "") for limit in budget.counts
+    ]
     return checks
 
 
