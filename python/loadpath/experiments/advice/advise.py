@@ -358,7 +358,7 @@ def _notes(trials: Trials, given: list[float]) -> list[str]:
     if len(given) > 1 and min(given) == max(given):
         notes.append(
             f"the {len(given)} runs on the {GIVEN} network are equal (nothing in it is random): "
-            "intervals have no width"
+            "intervals have no width; --set network.jitter_fraction=0.1 varies RTTs by run"
         )
     if not trials.values["server"]["delays"]:
         notes.append("the scenario leaves server delays out")

@@ -10,6 +10,7 @@ from loadpath.parameters import describe_network, network_keys, scenario_values
 __all__ = ["GIVEN", "Condition", "conditions", "with_settings"]
 
 GIVEN = "given"
+_NAMED = "wpt:"
 _RATES = ("network.rate_bps", "network.up_rate_bps", "path2.rate_bps", "path2.up_rate_bps")
 _RTTS = ("network.rtt_ms", "path2.rtt_ms")
 _LOSSES = (
@@ -69,21 +70,28 @@ def conditions(scenario: Scenario) -> list[Condition]:
     ]
     if any(values[section][name] for section, name in (key.split(".") for key in _LOSSES)):
         around += [("no loss", scaled(_LOSSES, 0.0)), ("twice the loss", scaled(_LOSSES, 2.0))]
-    named = _next_named(values["network"]["rate_bps"], values["network"]["rtt_ms"])
-    around.append((named.name, tuple(network_keys(named))))
-    return [
-        Condition(name, describe_network(with_settings(scenario, settings)), settings)
-        for name, settings in around
+    network = values["network"]
+    around += [
+        (named.name, tuple(network_keys(named)))
+        for named in _by_distance(network["rate_bps"], network["rtt_ms"])
     ]
+    found: list[Condition] = []
+    for name, settings in around:
+        description = describe_network(with_settings(scenario, settings))
+        # A named network may be one of the others: the next one, then.
+        if all(description != known.description for known in found):
+            found.append(Condition(name, description, settings))
+        if name.startswith(_NAMED) and found[-1].name == name:
+            break
+    return found
 
 
-def _next_named(rate_bps: float, rtt_ms: float) -> Network:
-    """The nearest of WebPageTest's networks that is another one, by the ratios of rate and RTT."""
+def _by_distance(rate_bps: float, rtt_ms: float) -> list[Network]:
+    """WebPageTest's networks, the nearest by the ratios of rate and RTT first."""
 
     def distance(network: Network) -> float:
         return hypot(
             log(network.down_kbps * 1000 / rate_bps), log(network.rtt_ms / max(rtt_ms, 1.0))
         )
 
-    others = [n for name, n in NETWORKS.items() if name.startswith("wpt:") and distance(n) > 1e-9]
-    return min(others, key=distance)
+    return sorted((n for name, n in NETWORKS.items() if name.startswith(_NAMED)), key=distance)

@@ -25,7 +25,8 @@ def write_advice(
     """
     refuse_existing(folder / "page.json", force=force)
     folder.mkdir(parents=True, exist_ok=True)
-    page, settings = source.page, ()
+    page = source.page
+    settings: tuple[tuple[str, str], ...] = ()
     if advice.combination is not None:
         change = advice.combination.item.change
         settings = change.settings
