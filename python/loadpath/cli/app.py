@@ -6,8 +6,10 @@ import typer
 
 from loadpath import __version__
 from loadpath.cli import (
+    advise,
     archive,
     characteristics,
+    check,
     delays,
     doctor,
     export,
@@ -41,6 +43,8 @@ app = typer.Typer(
 app.command("profile")(profile.profile)
 app.command("delays")(delays.delays)
 app.command("simulate")(simulate.simulate)
+app.command("advise")(advise.advise)
+app.command("check")(check.check)
 app.command("waterfall")(waterfall.waterfall)
 app.command("timesequence")(timesequence.timesequence)
 app.command("export")(export.export)
