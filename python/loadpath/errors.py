@@ -9,6 +9,7 @@ from typing import TypeVar
 from loadpath._core import CorpusError, GraphError, LinkError, LoadpathError, ScenarioError
 
 __all__ = [
+    "ClusterError",
     "CorpusError",
     "GraphError",
     "LinkError",
@@ -36,6 +37,10 @@ class SpecificationError(LoadpathError):
 
 class StoreError(LoadpathError):
     """Results cannot be stored, or what is stored cannot be used."""
+
+
+class ClusterError(LoadpathError):
+    """A cluster cannot be reached, is not fit for a sweep, or is lost."""
 
 
 _Error = TypeVar("_Error", bound=LoadpathError)

@@ -16,7 +16,15 @@ from loadpath._core import Page
 from loadpath.errors import CorpusError, NotFoundError, SpecificationError, hinted
 from loadpath.experiments.corpus import CorpusEntry, open_corpus_folder
 from loadpath.experiments.sweep.specification import PageSelection
-from loadpath.pages import EXAMPLE_PREFIX, example_names, find_pages, load_graph, read_page
+from loadpath.pages import (
+    EXAMPLE_PREFIX,
+    PageContent,
+    example_names,
+    find_pages,
+    load_graph,
+    read_content,
+    read_page,
+)
 
 __all__ = ["CORPUS_PREFIX", "PlannedPage", "open_pages"]
 
@@ -33,13 +41,21 @@ class PlannedPage:
     source: str
     """What finds it again."""
     file: str
-    """What `load_graph` reads."""
+    """What `read_content` reads."""
     digest: str
     """Of the graph and its server delays."""
 
+    def content(self) -> PageContent:
+        """Read it."""
+        return read_content(self.file)
+
     def load(self) -> Page:
         """Read and compile it."""
-        return load_graph(self.file)
+        return self.compile(self.content())
+
+    def compile(self, content: PageContent) -> Page:
+        """Compile it, here or where its file is not."""
+        return content.compile()
 
 
 @contextmanager
