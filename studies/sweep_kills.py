@@ -23,7 +23,6 @@ from typing import Annotated
 
 import typer
 
-from loadpath.errors import LoadpathError
 from tables import markdown_table
 
 __all__ = [
@@ -81,6 +80,7 @@ class DaskCluster:
         """Start what is not running."""
         if self._scheduler is None:
             self._scheduler = self._process("dask_scheduler", "--port", str(self._port))
+            self._await_scheduler()
         while len(self._workers) < self._count:
             self._workers.append(
                 self._process(
@@ -88,6 +88,16 @@ class DaskCluster:
                     *("--death-timeout", str(WAIT_S), "--memory-limit", "0"),
                 )
             )
+
+    def _await_scheduler(self) -> None:
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self._port), timeout=WAIT_S).close()
+                return
+            except ConnectionRefusedError:
+                assert time.monotonic() < deadline, "the scheduler does not start"
+                time.sleep(0.05)
 
     def _process(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -139,8 +149,8 @@ def start_sweep(specification: Path, store: Path, *options: str) -> subprocess.P
     """`loadpath sweep`, in a process group of its own."""
     return subprocess.Popen(
         [
-            *(sys.executable, "-m", "loadpath", "sweep", specification),
-            *("--store", store, "--resume", *options),
+            *(sys.executable, "-m", "loadpath", "sweep", str(specification)),
+            *("--store", str(store), "--resume", *options),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -160,12 +170,10 @@ def files(store: Path) -> dict[str, bytes]:
 class Outcome:
     """What came of it."""
 
-    target: Target
-    kills: int
     sweeps: int
     """Processes that it took."""
-    kept: int
-    """Parts that were there when the last of them started."""
+    kills: list[int]
+    """Parts that were finished at each."""
     parts: int
     seconds: float
 
@@ -191,10 +199,7 @@ def kill_and_compare(
 ) -> Outcome:
     """Compute a sweep in the folder, killing something so many times; compare.
 
-    Parameters
-    ----------
-    specification, expected
-        Those of `uninterrupted`.
+    Specification and expected files are those of `uninterrupted`.
 
     Raises
     ------
@@ -204,20 +209,20 @@ def kill_and_compare(
     store, chance = folder / target, random.Random(seed)
     start = time.monotonic()
     options = ("--cluster", cluster.address)
-    sweeps, done, kept = 1, 0, 0
+    sweeps, at = 1, list[int]()
     sweep = start_sweep(specification, store, *options)
     for number in range(kills):
         before = files(store)
         # Every fourth kill comes while processes start, the others after some new parts.
         new = chance.randrange(1, max(2, 2 * len(expected) // (3 * kills))) if number % 4 else 0
         wanted = len(before) + new
-        _wait(lambda w=wanted, s=sweep: len(files(store)) >= w or s.poll() is not None)
+        _wait(sweep, store, wanted)
         time.sleep(chance.uniform(0, 0.05) if number % 4 else chance.uniform(0, 3))
         assert sweep.poll() is None or len(files(store)) == len(expected), sweep.communicate()
         if sweep.poll() is not None:
             break
-        done += 1
-        say(f"{target}: kill {done}, {len(files(store))} of {len(expected)} parts")
+        at.append(len(files(store)))
+        say(f"{target}: kill {len(at)}, {at[-1]} of {len(expected)} parts")
         if target is Target.WORKER:
             cluster.kill_worker(chance)
             continue
@@ -233,17 +238,17 @@ def kill_and_compare(
             cluster.start()
         now = files(store)
         assert before.items() <= now.items(), "finished parts were lost"
-        kept = len(now)
         sweep = start_sweep(specification, store, *options)
         sweeps += 1
     _finish(sweep)
     assert files(store) == expected
-    return Outcome(target, done, sweeps, kept, len(expected), time.monotonic() - start)
+    return Outcome(sweeps, at, len(expected), time.monotonic() - start)
 
 
-def _wait(condition: Callable[[], bool]) -> None:
+def _wait(sweep: subprocess.Popen[str], store: Path, parts: int) -> None:
+    """Until so many parts are finished, or the sweep is."""
     deadline = time.monotonic() + WAIT_S
-    while not condition():
+    while sweep.poll() is None and len(files(store)) < parts:
         assert time.monotonic() < deadline, "nothing happens"
         time.sleep(0.01)
 
@@ -275,15 +280,13 @@ def main(
                     seed=seed,
                     say=lambda text: print(text, file=sys.stderr, flush=True),
                 )
-            figures = (outcome.kills, outcome.sweeps, outcome.kept, outcome.parts)
+            kills_at = f"{min(outcome.kills)} to {max(outcome.kills)}"
+            figures = [len(outcome.kills), outcome.sweeps, kills_at, outcome.parts]
             rows.append([str(target), *map(str, figures), f"{outcome.seconds:.0f}", "identical"])
             print(rows[-1], file=sys.stderr, flush=True)
-    headings = ["killed", "kills", "sweeps", "parts before the last", "parts", "s", "files"]
+    headings = ["killed", "kills", "sweeps", "when finished", "parts", "s", "files"]
     print(markdown_table(headings, rows, words=["killed", "files"]), end="")
 
 
 if __name__ == "__main__":
-    try:
-        typer.run(main)
-    except LoadpathError as error:
-        sys.exit(f"error: {error}")
+    typer.run(main)

@@ -56,7 +56,6 @@ RETRIES = 2
 """Times that a task which raised an error (as for lack of memory) is tried again; Dask's scheduler
 has a setting of its own for workers that die (`distributed.scheduler.allowed-failures`, 3)."""
 
-CONNECT_S = 10.0
 WORKERS_S = 120.0
 """How long no worker may be there; they may be starting, or starting again."""
 
@@ -149,7 +148,7 @@ def _engine() -> str:
 def _figures(shipment: Shipment, rows: Indices, engine: str) -> pa.Table:
     """A task."""
     if engine != ENGINE:
-        raise _other_engines({f"a worker on {os.uname().nodename}": ENGINE})
+        raise _other_engines(engine, {f"a worker on {os.uname().nodename}": ENGINE})
     return shipment.figures(rows)
 
 
@@ -342,7 +341,7 @@ def connected(address: str) -> Iterator[ClusterExecutor]:
     with _quiet(), dask.config.set(quiet), ExitStack() as stack:
         cluster = stack.enter_context(_local(address)) if address.startswith(LOCAL) else address
         with _explained(f"there is no Dask scheduler at {address}"):
-            client = Client(cluster, timeout=CONNECT_S, set_as_default=False)
+            client = Client(cluster, set_as_default=False)
         stack.callback(client.close)
         with _explained():
             _await_workers(client, address)
@@ -420,17 +419,17 @@ def _check_engines(client: Client) -> None:
         found["the scheduler"] = error
     others = {name: engine for name, engine in found.items() if engine != ENGINE}
     if others:
-        raise _other_engines(others)
+        raise _other_engines(ENGINE, others)
 
 
-def _other_engines(found: Mapping[str, object]) -> ClusterError:
+def _other_engines(ours: str, found: Mapping[str, object]) -> ClusterError:
     name, engine = next(iter(found.items()))
     what = (
         f"cannot be asked for it ({engine})" if isinstance(engine, Exception) else f"has {engine}"
     )
     more = f", and {len(found) - 1} more processes differ" if len(found) > 1 else ""
     return hinted(
-        ClusterError(f"this is engine {ENGINE}, but {name} {what}{more}"),
+        ClusterError(f"this is engine {ours}, but {name} {what}{more}"),
         "the whole cluster needs the same version: pip install 'loadpath[cluster]' there",
     )
 
