@@ -29,6 +29,8 @@ VERBS = [
     "sweep",
     "query",
     "table",
+    "figure",
+    "report",
     "profiles",
     "scenario",
     "doctor",
