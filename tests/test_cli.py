@@ -31,6 +31,8 @@ VERBS = [
     "sweep",
     "query",
     "table",
+    "figure",
+    "report",
     "profiles",
     "scenario",
     "doctor",

@@ -62,7 +62,13 @@ KINDS: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "lines": lambda text: lines(
         **text, columns=MEDIANS, rows=TIMES, x="rate_bps", y="median_s", by="rtt_ms"
     ),
+    "lines-log": lambda text: lines(
+        **text, columns=MEDIANS, rows=TIMES, x="rtt_ms", y="median_s", by="rate_bps", log_y=True
+    ),
     "cdf": lambda text: cdf(**text, samples=samples(), column="plt_s"),
+    "cdf-log": lambda text: cdf(
+        **text, samples={"a": [0.5, 3.0, 80.0]}, column="plt_s", log_x=True
+    ),
     "difference-cdf": lambda text: difference_cdf(**text, samples=samples(), column="difference_s"),
     "histogram": lambda text: histogram(**text, values=[1, 1, 3], column="shards", of="sites"),
     "surface": lambda text: surface(
@@ -120,6 +126,7 @@ def test_every_kind_renders_the_same_bytes_twice(kind: str) -> None:
     assert not list(root.iter("{http://www.w3.org/2000/svg}image")), "vectors, not pixels"
     assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
     assert any(text.startswith("<script>alert(1)") for text in texts(first)), "names are text"
+    assert not any("math" in text for text in texts(first)), "numbers are written out"
 
 
 @pytest.mark.parametrize(("format", "start"), [("pdf", b"%PDF-"), ("png", b"\x89PNG")])

@@ -1,13 +1,13 @@
 """What there is to say about a sweep: cells, comparisons, and the figures that fit its axes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
-from loadpath.analysis.cells import Record, cell_table, comparison_table, stored_specification
+from loadpath.analysis.cells import Record
 from loadpath.analysis.figures import Figure
 from loadpath.analysis.figures.units import value_label
-from loadpath.analysis.stored_figures import RATE, RTT, Wanted, draw_stored
+from loadpath.analysis.stored_figures import RATE, RTT, Tables, Wanted, draw_stored
 from loadpath.errors import LoadpathError
 from loadpath.experiments.preset import Result, Table
 from loadpath.experiments.sweep.specification import Axis, Specification
@@ -35,22 +35,26 @@ def sweep_result(folder: PlanFolder) -> Result:
     LoadpathError
         No load is finished.
     """
-    specification = stored_specification(folder)
+    tables = Tables(folder)
+    specification = tables.specification
     manifest = folder.manifest
     if not folder.finished_rows:
         raise LoadpathError(f"{folder.path}: no load is finished")
     axes = {axis.name: axis for axis in specification.axes}
     by = _cells_of(axes)
-    cells = cell_table(folder, by, specification.metric)
-    comparisons = {c.name: comparison_table(folder, c) for c in specification.comparisons}
-    figures = [*_figures(folder, specification, axes), *_compared(folder, comparisons, axes)]
+    cells = tables.cells(by)
+    comparisons = {c.name: tables.comparison(c.name) for c in specification.comparisons}
+    figures = [
+        *islice(_figures(tables, axes), _MOST_FIGURES),
+        *islice(_compared(tables, comparisons, axes), _MOST_FIGURES),
+    ]
     return Result(
         title=f"Sweep {manifest.name} (simulated)",
         columns=list(cells[0]),
         rows=[list(cell.values()) for cell in cells],
         notes=list(_notes(folder, specification, by, cells, comparisons)),
         tables=[_comparison(name, rows) for name, rows in comparisons.items() if rows],
-        figures=figures[:_MOST_FIGURES],
+        figures=figures,
         settings=_settings(folder, specification),
     )
 
@@ -129,16 +133,16 @@ def _notes(
             )
 
 
-def _figures(
-    folder: PlanFolder, specification: Specification, axes: Mapping[str, Axis]
-) -> Iterator[Figure]:
+def _figures(tables: Tables, axes: Mapping[str, Axis]) -> Iterator[Figure]:
+    def drawn(kind: str, wanted: Wanted) -> Figure:
+        return draw_stored(kind, tables.folder, wanted, tables)
+
     others = [name for name in axes if name not in (RATE, RTT, "random.seed")]
     few = [name for name in others if 1 < len(axes[name].choices) <= _MOST_LINES]
     if _varies(axes, RATE) and _varies(axes, RTT):
         for number, where in enumerate(_conditions(axes, others)):
-            yield draw_stored(
+            yield drawn(
                 "heat-map",
-                folder,
                 Wanted(where=where, name=f"median-{number + 1}", title=_titled("Median", where)),
             )
     by = next(iter(few), None)
@@ -151,14 +155,15 @@ def _figures(
         None,
     )
     if x is not None:
-        yield draw_stored("lines", folder, Wanted(x=x, by=by, name="lines"))
-    yield draw_stored("cdf", folder, Wanted(by=by, name="cdf"))
+        yield drawn("lines", Wanted(x=x, by=by, name="lines"))
+    yield drawn("cdf", Wanted(by=by, name="cdf"))
 
 
 def _compared(
-    folder: PlanFolder, comparisons: Mapping[str, Sequence[Record]], axes: Mapping[str, Axis]
+    tables: Tables, comparisons: Mapping[str, Sequence[Record]], axes: Mapping[str, Axis]
 ) -> Iterator[Figure]:
-    for comparison in stored_specification(folder).comparisons:
+    folder = tables.folder
+    for comparison in tables.specification.comparisons:
         rows = comparisons[comparison.name]
         if not rows:
             continue
@@ -177,11 +182,13 @@ def _compared(
                         name=f"{comparison.name}-{number + 1}",
                         title=_titled(f"{comparison.name}: improvement (%)", chosen),
                     ),
+                    tables,
                 )
         yield draw_stored(
             "difference-cdf",
             folder,
             Wanted(compare=comparison.name, name=f"{comparison.name}-differences"),
+            tables,
         )
 
 

@@ -29,10 +29,9 @@ from loadpath.analysis.figures import (
 from loadpath.analysis.figures.units import axis_label, value_label
 from loadpath.analysis.query import columns_of, open_tables, quoted
 from loadpath.errors import LoadpathError, NotFoundError, hinted
-from loadpath.experiments.sweep.specification import Metric
 from loadpath.experiments.sweep.store import PlanFolder
 
-__all__ = ["KINDS", "Wanted", "draw_stored"]
+__all__ = ["KINDS", "Tables", "Wanted", "draw_stored"]
 
 RATE, RTT = "network.rate_bps", "network.rtt_ms"
 _MEMORY = "1GiB"
@@ -64,8 +63,34 @@ class Wanted:
     """Stem of the files; the kind by default."""
 
 
-def draw_stored(kind: str, folder: PlanFolder, wanted: Wanted) -> Figure:
-    """A figure of a plan's finished loads.
+class Tables:
+    """Tables of a plan, each made once however many figures need it."""
+
+    def __init__(self, folder: PlanFolder) -> None:
+        self.folder = folder
+        self.specification = stored_specification(folder)
+        self._cells: dict[frozenset[str], list[Record]] = {}
+        self._comparisons: dict[str, list[Record]] = {}
+
+    def cells(self, by: Sequence[str]) -> list[Record]:
+        """See `cell_table`; the order of columns is that of the first call."""
+        key = frozenset(by)
+        if key not in self._cells:
+            self._cells[key] = cell_table(self.folder, by, self.specification.metric)
+        return self._cells[key]
+
+    def comparison(self, name: str) -> list[Record]:
+        """See `comparison_table`."""
+        if name not in self._comparisons:
+            comparison = find_comparison(self.folder, name)
+            self._comparisons[name] = comparison_table(self.folder, comparison)
+        return self._comparisons[name]
+
+
+def draw_stored(
+    kind: str, folder: PlanFolder, wanted: Wanted, tables: Tables | None = None
+) -> Figure:
+    """A figure of a plan's finished loads; `tables` are shared between figures of one plan.
 
     Raises
     ------
@@ -80,18 +105,19 @@ def draw_stored(kind: str, folder: PlanFolder, wanted: Wanted) -> Figure:
             NotFoundError(f"there is no kind of figure named {kind!r}"),
             f"the kinds are {', '.join(KINDS)}",
         )
-    return draw(_Source(kind, folder, wanted))
+    return draw(_Source(kind, tables or Tables(folder), wanted))
 
 
 class _Source:
     """What was asked for, and the rows of the plan for it."""
 
-    def __init__(self, kind: str, folder: PlanFolder, wanted: Wanted) -> None:
+    def __init__(self, kind: str, tables: Tables, wanted: Wanted) -> None:
         self.kind = kind
-        self.folder = folder
+        self.tables = tables
+        self.folder = tables.folder
         self.wanted = wanted
-        self.axes = list(folder.manifest.axes)
-        self.metric: Metric = stored_specification(folder).metric
+        self.axes = list(self.folder.manifest.axes)
+        self.metric = tables.specification.metric
 
     def axis(self, option: str, given: str | None, *usual: str, besides: Sequence[str] = ()) -> str:
         """The column that was asked for, else the first usual axis that varies, else any."""
@@ -115,11 +141,9 @@ class _Source:
         """Rows of these columns and values, one for each combination of the columns."""
         keys = list(dict.fromkeys([*columns, *(key for key, _ in self.wanted.where)]))
         if self.wanted.compare is None:
-            records = cell_table(self.folder, keys, self.metric)
+            records = self.tables.cells(keys)
         else:
-            records = comparison_table(
-                self.folder, find_comparison(self.folder, self.wanted.compare)
-            )
+            records = self.tables.comparison(self.wanted.compare)
         for column in (*keys, *values):
             if records and column not in records[0]:
                 raise hinted(

@@ -19,7 +19,7 @@ from loadpath.parameters import rate_text
 __all__ = ["PRESET"]
 
 DEFAULT_RUNS = 2
-QUICK_PAGES = 30
+QUICK_PAGES = 50
 COUNTS = (1, 2, 4, 6, 8, 10, 12)
 SAME_S = 0.020
 """Medians within 20 ms of the lowest count as equal; the smallest such count is best."""
@@ -46,7 +46,7 @@ COLUMNS = (
     "best_connections",
     "best_median_s",
     "fixed_connections",
-    "increase_percent",
+    "cost_of_fixed_percent",
 )
 
 Row = tuple[str, int, int, int, float, int, float]

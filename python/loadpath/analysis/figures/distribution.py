@@ -5,7 +5,7 @@ from math import floor
 from typing import TYPE_CHECKING, Any
 
 from loadpath.analysis.figures.figure import Figure, Value
-from loadpath.analysis.figures.style import COLOURS, GREY, line_style
+from loadpath.analysis.figures.style import COLOURS, GREY, line_style, plain_ticks
 from loadpath.analysis.figures.units import axis_label, printable
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ def _cdf(
             )
         if log_x:
             axes.set_xscale("log")
+            plain_ticks(axes.xaxis)
         if difference and rows:
             axes.axvline(0.0, color=GREY, linewidth=0.8)
             values = np.concatenate(

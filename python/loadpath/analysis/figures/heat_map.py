@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from loadpath.analysis.figures.figure import Figure, Rows, Value
-from loadpath.analysis.figures.style import DIVERGING, SEQUENTIAL, text_on
+from loadpath.analysis.figures.style import DIVERGING, SEQUENTIAL, plain_ticks, text_on
 from loadpath.analysis.figures.units import axis_label, value_label
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ def heat_map(
             spine.set_visible(False)
         assert axes.figure is not None
         bar = axes.figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02)
+        if isinstance(norm, LogNorm):
+            plain_ticks(bar.ax.yaxis)
         bar.outline.set_visible(False)
         bar.set_label(axis_label(value))
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from loadpath.analysis.figures.figure import Figure, Rows, Value
 from loadpath.analysis.figures.heat_map import ordered
-from loadpath.analysis.figures.style import line_style
+from loadpath.analysis.figures.style import line_style, plain_ticks
 from loadpath.analysis.figures.units import axis_label, value_label
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def lines(
             places = {v: float(v) for v in xs if isinstance(v, int | float)}
             if _is_log(list(places.values()), log_x):
                 axes.set_xscale("log")
+                plain_ticks(axes.xaxis)
         else:
             places = {v: float(place) for place, v in enumerate(xs)}
         groups = [None] if by_at is None else ordered(row[by_at] for row in rows)
@@ -87,6 +88,7 @@ def lines(
             axes.set_xlabel(axis_label(x))
         if log_y:
             axes.set_yscale("log")
+            plain_ticks(axes.yaxis)
         elif from_zero:
             axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         axes.grid(visible=True)

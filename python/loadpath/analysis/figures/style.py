@@ -5,7 +5,10 @@ maps rise evenly in lightness (`cividis`) or, around a centre, come with signs i
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axis import Axis
 
 __all__ = [
     "COLOURS",
@@ -15,6 +18,7 @@ __all__ = [
     "RC",
     "SEQUENTIAL",
     "line_style",
+    "plain_ticks",
     "text_on",
 ]
 
@@ -88,3 +92,12 @@ def text_on(rgba: Sequence[float]) -> str:
 
     luminance = sum(w * linear(p) for w, p in zip((0.2126, 0.7152, 0.0722), rgba, strict=False))
     return "black" if luminance > 0.18 else "white"
+
+
+def plain_ticks(axis: "Axis") -> None:
+    """Ticks of a logarithmic axis at 1, 2, 5, 10 and so on, written out."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
