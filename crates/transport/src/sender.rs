@@ -18,6 +18,9 @@ use crate::{
     Report, Segment, Stats, TcpConfig, WindowRoom,
 };
 
+/// Window of a subflow: the connection's is the one that counts (RFC 6824, section 3.3.5).
+const OPEN_WINDOW: u32 = 1 << 30;
+
 /// Whether a loss is being repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -58,6 +61,8 @@ pub(crate) struct Sender {
     /// One past the last number that the other side's window allows.
     peer_edge: u64,
     peer_window: u32,
+    /// The connection over several subflows keeps the window; this subflow's is open.
+    shares_window: bool,
     largest_peer_window: u32,
     /// Numbers of the segment that last set the window (SND.WL1, SND.WL2).
     window_seq: u64,
@@ -109,6 +114,7 @@ impl Sender {
             rescued: false,
             peer_edge: 0,
             peer_window: 0,
+            shares_window: false,
             largest_peer_window: 0,
             window_seq: 0,
             window_ack: 0,
@@ -207,11 +213,17 @@ impl Sender {
 
     // ---- ACKs
 
+    /// The window that a segment offers to this sender.
+    #[inline]
+    fn offered(&self, segment: &Segment) -> u32 {
+        if self.shares_window { OPEN_WINDOW } else { segment.window }
+    }
+
     /// The window of a SYN.
     pub fn set_peer_window(&mut self, segment: &Segment) {
-        self.peer_window = segment.window;
-        self.largest_peer_window = segment.window;
-        self.peer_edge = self.log.una() + u64::from(segment.window);
+        self.peer_window = self.offered(segment);
+        self.largest_peer_window = self.peer_window;
+        self.peer_edge = self.log.una() + u64::from(self.peer_window);
         self.window_seq = segment.seq;
         self.window_ack = segment.ack;
     }
@@ -231,7 +243,7 @@ impl Sender {
         if segment.ack < self.log.una() || segment.ack > self.log.next() {
             return;
         }
-        let window_changed = segment.window != self.peer_window;
+        let window_changed = self.offered(segment) != self.peer_window;
         self.update_window(now, segment);
         if segment.ack > self.log.una() {
             self.on_new_ack(now, segment, stats);
@@ -259,9 +271,9 @@ impl Sender {
         }
         self.window_seq = segment.seq;
         self.window_ack = segment.ack;
-        self.peer_window = segment.window;
-        self.largest_peer_window = self.largest_peer_window.max(segment.window);
-        self.peer_edge = segment.ack + u64::from(segment.window);
+        self.peer_window = self.offered(segment);
+        self.largest_peer_window = self.largest_peer_window.max(self.peer_window);
+        self.peer_edge = segment.ack + u64::from(self.peer_window);
         if self.probe_deadline.is_some() && !self.blocked_by_peer() {
             self.probe_deadline = None;
             self.probe_backoff = 0;

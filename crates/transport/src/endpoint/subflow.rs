@@ -25,7 +25,8 @@ impl Endpoint {
     pub(crate) fn subflow(config: &TcpConfig, connects: bool) -> Endpoint {
         let state = if connects { State::Closed } else { State::Listen };
         let endpoint = Endpoint::new(config, state);
-        Endpoint { receiver: endpoint.receiver.passing_up(), ..endpoint }
+        let sender = endpoint.sender.sharing_window();
+        Endpoint { sender, receiver: endpoint.receiver.passing_up(), ..endpoint }
     }
 
     /// A segment of this subflow arrived; `window_only` if it tells nothing but a new window of the

@@ -27,9 +27,6 @@ use crate::{
     Delivery, DeliveryOrder, Flags, Message, PathId, Recovery, Segment, TailLossProbe, TcpConfig,
 };
 
-/// Window that a subflow sees: the connection's is the one that counts (RFC 6824, section 3.3.5).
-const OPEN_WINDOW: u32 = 1 << 30;
-
 /// Why data are to be sent again on another subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Again {
@@ -81,6 +78,8 @@ pub struct MultipathEndpoint {
     reinjected: u64,
     /// Something was queued on a subflow ahead of its window.
     queues: bool,
+    /// Nothing is to be sent before something happens.
+    quiet: bool,
     /// Room for what is looked at for each segment.
     views: Vec<PathView>,
     siblings: Vec<SubflowView>,
@@ -134,6 +133,7 @@ impl MultipathEndpoint {
             persist_backoff: 0,
             reinjected: 0,
             queues: false,
+            quiet: false,
             views: Vec::with_capacity(count),
             siblings: Vec::with_capacity(count),
         }
@@ -141,6 +141,7 @@ impl MultipathEndpoint {
 
     /// Starts the handshake of the first subflow.
     pub fn connect(&mut self, now: SimTime) {
+        self.quiet = false;
         let fast_open = self.config.tcp.fast_open;
         let chunk = if fast_open { self.pool.take(self.mss) } else { None };
         if let Some(chunk) = chunk {
@@ -164,6 +165,7 @@ impl MultipathEndpoint {
 
     /// Puts a message into the send buffer; see [`Endpoint::write`].
     pub fn write(&mut self, message: Message) {
+        self.quiet = false;
         if !self.closing && self.failure().is_none() {
             self.pool.write(message);
         }
@@ -171,13 +173,17 @@ impl MultipathEndpoint {
 
     /// FIN on all subflows after what was written is acknowledged.
     pub fn close(&mut self) {
+        self.quiet = false;
         self.closing = true;
     }
 
     /// The next bytes for the application; see [`Endpoint::read`].
     #[inline]
     pub fn read(&mut self) -> Option<Delivery> {
-        self.receiver.read()
+        let delivery = self.receiver.read();
+        // The window may have opened so far that it is worth telling.
+        self.quiet &= delivery.is_none();
+        delivery
     }
 
     /// A segment arrived.
@@ -186,6 +192,7 @@ impl MultipathEndpoint {
         if i >= self.subflows.len() {
             return;
         }
+        self.quiet = false;
         let tcp = &segment.tcp;
         if self.config.tcp.congestion.is_coupled() && self.subflows[i].may_need_coupling(tcp) {
             self.couple(i);
@@ -193,8 +200,7 @@ impl MultipathEndpoint {
         let edge = segment.data_ack + u64::from(tcp.window);
         let window_only = segment.data_ack == self.log.una() && edge > self.edge;
         let was_open = self.subflows[i].endpoint.is_open_to_send();
-        let opened = Segment { window: OPEN_WINDOW, ..*tcp };
-        self.subflows[i].endpoint.on_subflow_segment(now, &opened, window_only);
+        self.subflows[i].endpoint.on_subflow_segment(now, tcp, window_only);
         if tcp.flags.has(Flags::SYN) {
             // The window of a SYN, which the first segment behind it replaces.
             self.edge = self.edge.max(1 + u64::from(tcp.window));
@@ -299,6 +305,7 @@ impl MultipathEndpoint {
 
     /// The time of [`next_timeout`](Self::next_timeout) has come. Early calls do nothing.
     pub fn on_timeout(&mut self, now: SimTime) {
+        self.quiet = false;
         for i in 0..self.subflows.len() {
             let subflow = &mut self.subflows[i];
             subflow.endpoint.on_timeout(now);
@@ -357,6 +364,9 @@ impl MultipathEndpoint {
     /// The next segment to send now, with its path. On each subflow what is sent again comes before new
     /// data, and an ACK alone only if nothing carries it.
     pub fn poll_transmit(&mut self, now: SimTime) -> Option<(PathId, MultipathSegment)> {
+        if self.quiet {
+            return None;
+        }
         let (mut own, mut rest) = (0, 0);
         for (i, subflow) in self.subflows.iter().enumerate() {
             own |= u8::from(subflow.may_have_own()) << i;
@@ -392,10 +402,15 @@ impl MultipathEndpoint {
             rest = !0 >> (MAX_SUBFLOWS - self.subflows.len());
         }
         for i in places(rest) {
-            if let Some(tcp) = self.subflows[i].endpoint.poll_rest(now) {
+            let endpoint = &mut self.subflows[i].endpoint;
+            if let Some(tcp) = endpoint.poll_rest(now) {
+                // An ACK alone changes nothing for what comes before it.
+                let last = rest >> i == 1 && tcp.span() == 0 && !endpoint.may_have_rest();
+                self.quiet = last && self.has_nothing_to_schedule();
                 return Some(self.dress(i, tcp));
             }
         }
+        self.quiet = self.has_nothing_to_schedule();
         None
     }
 
@@ -445,12 +460,21 @@ impl MultipathEndpoint {
 
     // ---- data
 
+    #[inline]
+    fn has_nothing_to_schedule(&self) -> bool {
+        self.pool.bytes() == 0 && self.again.is_empty() && !self.queues && !self.repeats()
+    }
+
+    #[inline]
+    fn repeats(&self) -> bool {
+        self.scheduler.repeats() && self.log.outstanding() > 0
+    }
+
     fn poll_data(&mut self, now: SimTime) -> Option<Departure> {
-        let nothing_new = self.pool.bytes() == 0 && self.again.is_empty();
-        let repeats = self.scheduler.repeats() && self.log.outstanding() > 0;
-        if nothing_new && !repeats && !self.queues {
+        if self.has_nothing_to_schedule() {
             return None;
         }
+        let repeats = self.repeats();
         if self.queues
             && let Some(sent) = self.poll_queues(now)
         {
@@ -465,7 +489,10 @@ impl MultipathEndpoint {
         if room == 0 && !self.scheduler.queues_ahead() {
             // Nothing can leave, but a closed window is noticed.
             self.forget_arrived();
-            if self.pool.bytes() > 0 && self.subflows.iter().any(Subflow::is_usable) {
+            if self.pool.bytes() > 0
+                && self.log.outstanding() == 0
+                && self.subflows.iter().any(Subflow::is_usable)
+            {
                 self.window_room(now);
             }
             return None;

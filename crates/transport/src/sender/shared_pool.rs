@@ -10,6 +10,11 @@ use crate::unsent::Chunk;
 use crate::{Flags, MessageId, Stats};
 
 impl Sender {
+    /// The sender of a subflow: the window that a segment offers is the connection's.
+    pub fn sharing_window(self) -> Self {
+        Sender { shares_window: true, ..self }
+    }
+
     /// [`poll_again`](Self::poll_again) may have something.
     #[inline]
     pub fn may_send_again(&self) -> bool {

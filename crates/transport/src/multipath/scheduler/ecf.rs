@@ -4,7 +4,9 @@
 //!
 //! > (1 + k / cwnd_f) · RTT_f < (1 + waiting · β) · (RTT_s + δ), and k / cwnd_s · RTT_s ≥ 2 RTT_f + δ
 //!
-//! where k is unsent and δ the larger of the deviations of both round-trip times.
+//! where k is unsent and δ the larger of the deviations of both round-trip times. Less than a window takes a
+//! round trip, too: k / cwnd is at least 1, as in the authors' own scheduler (`mptcp_ecf.c` of
+//! multipath-tcp.org's Linux). Without that the end of every message would go on the slower subflow at once.
 
 use super::{Choice, Schedule, Situation, first_message};
 
@@ -27,11 +29,15 @@ impl Schedule for Ecf {
         let left = u128::from(s.pool.bytes());
         let (rtt_fast, rtt_slow) = (u128::from(fast.srtt.0), u128::from(slow.srtt.0));
         let delta = u128::from(fast.rttvar.0.max(slow.rttvar.0));
-        let on_fast = rtt_fast + left * rtt_fast / u128::from(fast.window.max(1));
+        let transfer = |rtt: u128, window: u64| {
+            let window = u128::from(window.max(1));
+            left.max(window) * rtt / window
+        };
+        let on_fast = rtt_fast + transfer(rtt_fast, fast.window);
         let on_slow = rtt_slow + delta;
         let margin = if self.waiting { on_slow / BETA_INVERSE } else { 0 };
         if on_fast < on_slow + margin {
-            if left * rtt_slow / u128::from(slow.window.max(1)) >= 2 * rtt_fast + delta {
+            if transfer(rtt_slow, slow.window) >= 2 * rtt_fast + delta {
                 self.waiting = true;
                 return None;
             }
@@ -48,7 +54,11 @@ mod tests {
     use super::*;
 
     fn choose(ecf: &mut Ecf, left: u64) -> Option<Choice> {
-        let paths = [path(20, 10, 10), path(100, 10, 0)];
+        choose_between(ecf, left, 100)
+    }
+
+    fn choose_between(ecf: &mut Ecf, left: u64, slow_ms: u64) -> Option<Choice> {
+        let paths = [path(20, 10, 10), path(slow_ms, 10, 0)];
         let pool = pool(&[left * 1000]);
         ecf.choose(&situation(&paths, &pool))
     }
@@ -67,8 +77,10 @@ mod tests {
     }
 
     #[test]
-    fn little_is_sent_at_once() {
-        // 3 segments: 0.3 · 100 = 30 ms on the slow one, below 2 · 20 ms.
-        assert_eq!(choose(&mut Ecf::default(), 3), Some(first_message(1)));
+    fn less_than_a_window_takes_a_round_trip_on_either() {
+        // 3 segments: 40 ms on the fast one after a wait, 100 ms on the slow one.
+        assert_eq!(choose(&mut Ecf::default(), 3), None);
+        // 39 ms are below the 40 ms of the fast one.
+        assert_eq!(choose_between(&mut Ecf::default(), 3, 39), Some(first_message(1)));
     }
 }
