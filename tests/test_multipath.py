@@ -14,7 +14,6 @@ from loadpath._core import Scenario
 from loadpath.analysis.figures import render, scatter
 from loadpath.analysis.timesequence import timesequence_svg
 from loadpath.analysis.waterfall import waterfall_svg
-from loadpath.experiments import PRESETS, PresetOptions, Result
 from loadpath.experiments.multipath import (
     attribution,
     bandwidth_mismatch,
@@ -33,6 +32,8 @@ from loadpath.experiments.multipath.comparison import Loads, against, difference
 from loadpath.experiments.multipath.mismatch import CSV_COLUMNS, Study
 from loadpath.experiments.multipath.networks import Path as NetworkPath
 from loadpath.experiments.multipath.networks import TwoPaths
+from loadpath.experiments.preset import PresetOptions, Result
+from loadpath.experiments.presets import PRESETS
 from loadpath.outcome import Outcome
 from loadpath.parameters import scenario_values
 
