@@ -28,6 +28,9 @@ from loadpath.parameters import rate_text
 
 __all__ = ["PRESET"]
 
+Network: TypeAlias = tuple[int, int]
+"""Bandwidth in bit/s, RTT in ms."""
+
 DEFAULT_RUNS = 50
 """As in the thesis: p-values over (site, run) pairs depend on it."""
 QUICK_RUNS = 2
@@ -63,15 +66,35 @@ READINGS: Mapping[str, str] = {
     "the site's own hosts": "unshard:thesis:own",
 }
 
-RECOVERIES: Mapping[str, Mapping[str, str]] = {
-    "as the preset": {},
-    "window kept as in section 5.3.4.1": {
-        "transport.loss_window": "cwnd",
-        "transport.recovery_exit": "ssthresh",
-    },
-}
+WINDOW_KEPT = {"transport.loss_window": "cwnd", "transport.recovery_exit": "ssthresh"}
+"""The author's own change of the recovery (section 5.3.4.1)."""
 
-Network: TypeAlias = tuple[int, int]
+RECOVERIES: Mapping[str, Mapping[str, str]] = {"as the preset": {}, "window kept": WINDOW_KEPT}
+
+_NO_PRELOADER = {"browser.preloader": "false"}
+_NO_PRIORITIES = {"http.priorities": "none"}
+SITES: Mapping[str, tuple[Network, Mapping[str, Mapping[str, str]]]] = {
+    "www.expedia.co.uk": (
+        (1_000_000, 200),
+        {
+            "MIME type": {},
+            "MIME type by class": {"http.priorities": "mime-class"},
+            "critical path": {"http.priorities": "critical-path"},
+        },
+    ),
+    "www.quora.com": ((50_000_000, 40), {"MIME type": {}, "window kept": WINDOW_KEPT}),
+    "www.gizmodo.co.uk": (
+        (10_000_000, 40),
+        {
+            "no priorities, no preloader": {**_NO_PRIORITIES, **_NO_PRELOADER},
+            "MIME type, no preloader": _NO_PRELOADER,
+            "MIME type": {},
+        },
+    ),
+}
+"""Case studies of section 5.3.4."""
+SITE_RUNS = 50
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -148,11 +171,7 @@ def _run(options: PresetOptions) -> Result:
         ]
         shards = _shards(corpus.all_pages)
         few = min(runs, SMALL_RUNS)
-        tables = (
-            []
-            if options.quick
-            else [_readings(pages, options, few), _recoveries(pages, options, few)]
-        )
+        tables = [] if options.quick else _side_tables(pages, options, few)
     expected = _expected(cells, against_http1, shards, published)
     rows = [
         [
@@ -217,6 +236,14 @@ def _shards(pages: PageSet) -> list[int]:
     return [page.hosts - page.transformed(UNSHARD).hosts for page in pages.pages]
 
 
+def _side_tables(pages: PageSet, options: PresetOptions, runs: int) -> list[Table]:
+    return [
+        _readings(pages, options, runs),
+        _recoveries(pages, options, runs),
+        _cases(pages, options),
+    ]
+
+
 def _readings(pages: PageSet, options: PresetOptions, runs: int) -> Table:
     """Which hosts are merged."""
     cells = [{**_network(n), **SHARDED_HTTP2} for n in CASES]
@@ -243,6 +270,39 @@ def _recoveries(pages: PageSet, options: PresetOptions, runs: int) -> Table:
     return Table(
         title=f"Recovery from losses; runs of a site: {runs} (simulated)",
         columns=["recovery", *_gain_columns()],
+        rows=rows,
+    )
+
+
+def _cases(pages: PageSet, options: PresetOptions) -> Table:
+    """The case studies of section 5.3.4, many runs instead of one."""
+    rows: list[list[str | float]] = []
+    for site, (network, variants) in SITES.items():
+        page = pages.named(f"{site}*")
+        if not len(page):
+            continue
+        cells = [{**_network(network), **SHARDED_HTTP2, **keys} for keys in variants.values()]
+        before = run_cells(page, cells, options, runs=SITE_RUNS)
+        after = run_cells(page.after(UNSHARD), cells, options, runs=SITE_RUNS)
+        for variant, old, new in zip(variants, before, after, strict=True):
+            times = [
+                (loads.plt_ms.mean() / 1000, loads.plt_ms.std(ddof=1) / 1000)
+                for loads in (old, new)
+            ]
+            rows.append(
+                [site, _name(network), variant, *(float(t) for pair in times for t in pair)]
+            )
+    return Table(
+        title=f"Case studies of section 5.3.4, {SITE_RUNS} runs (simulated)",
+        columns=[
+            "site",
+            "network",
+            "variant",
+            "shard_s",
+            "shard_sd_s",
+            "unshard_s",
+            "unshard_sd_s",
+        ],
         rows=rows,
     )
 
