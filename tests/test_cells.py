@@ -52,6 +52,19 @@ def test_loads_are_those_of_each_cell_in_order_of_pages_then_runs(tmp_path: Path
     }
 
 
+def test_variants_may_have_keys_that_the_first_has_not(tmp_path: Path) -> None:
+    variants: list[dict[str, Any]] = [
+        {},
+        {"transport.initial_window_segments": 10},
+        {"browser.preloader": False, "transport.initial_window_segments": 1},
+    ]
+    cells = [{"network.rtt_ms": rtt, **variant} for variant in variants for rtt in (8, 400)]
+    results = run_cells(PAGES, cells, PresetOptions(cache=tmp_path), runs=1)
+    for cell, loads in zip(cells, results, strict=True):
+        assert loads[1].plt_ms == expected(cell, "example:spdy-page-a", 0)
+    assert len({loads[1].plt_ms for loads in results}) == len(cells)
+
+
 def test_what_is_no_product_is_an_axis_of_variants(tmp_path: Path) -> None:
     variants: list[dict[str, Any]] = [
         {"http.version": "http/1.1", "http.connections_per_host": 6},

@@ -20,6 +20,7 @@ FIGURES = {
         *(f"figure-4-{n}" for n in ("15a", "15b", "16", "17a", "17b", "21")),
         *(f"figure-4-{n}{letter}" for n in (22, 23) for letter in "abcde"),
     },
+    "pcp-unsharding": {f"figure-5-{n}" for n in ("1", "2a", "2b", "3", "4a", "4b", "5", "6", "7")},
 }
 
 

@@ -127,7 +127,7 @@ def _sweep(
             matrix[axis] = [choice[axis] for choice in choices]
     numbered = {
         number: {
-            axis: choices.index({k: v for k, v in cell.items() if k in choices[0]})
+            axis: choices.index({k: v for k, v in cell.items() if any(k in c for c in choices)})
             for axis, choices in axes.items()
             if len(choices) > 1
         }

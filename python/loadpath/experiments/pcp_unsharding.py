@@ -28,6 +28,9 @@ from loadpath.parameters import rate_text
 
 __all__ = ["PRESET"]
 
+Network: TypeAlias = tuple[int, int]
+"""Bandwidth in bit/s, RTT in ms."""
+
 DEFAULT_RUNS = 50
 """As in the thesis: p-values over (site, run) pairs depend on it."""
 QUICK_RUNS = 2
@@ -63,15 +66,35 @@ READINGS: Mapping[str, str] = {
     "the site's own hosts": "unshard:thesis:own",
 }
 
-RECOVERIES: Mapping[str, Mapping[str, str]] = {
-    "as the preset": {},
-    "window kept as in section 5.3.4.1": {
-        "transport.loss_window": "cwnd",
-        "transport.recovery_exit": "ssthresh",
-    },
-}
+WINDOW_KEPT = {"transport.loss_window": "cwnd", "transport.recovery_exit": "ssthresh"}
+"""The author's own change of the recovery (section 5.3.4.1)."""
 
-Network: TypeAlias = tuple[int, int]
+RECOVERIES: Mapping[str, Mapping[str, str]] = {"as the preset": {}, "window kept": WINDOW_KEPT}
+
+_NO_PRELOADER = {"browser.preloader": "false"}
+_NO_PRIORITIES = {"http.priorities": "none"}
+SITES: Mapping[str, tuple[Network, Mapping[str, Mapping[str, str]]]] = {
+    "www.expedia.co.uk": (
+        (1_000_000, 200),
+        {
+            "MIME type": {},
+            "MIME type by class": {"http.priorities": "mime-class"},
+            "critical path": {"http.priorities": "critical-path"},
+        },
+    ),
+    "www.quora.com": ((50_000_000, 40), {"MIME type": {}, "window kept": WINDOW_KEPT}),
+    "www.gizmodo.co.uk": (
+        (10_000_000, 40),
+        {
+            "no priorities, no preloader": {**_NO_PRIORITIES, **_NO_PRELOADER},
+            "MIME type, no preloader": _NO_PRELOADER,
+            "MIME type": {},
+        },
+    ),
+}
+"""Case studies of section 5.3.4."""
+SITE_RUNS = 50
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -148,11 +171,8 @@ def _run(options: PresetOptions) -> Result:
         ]
         shards = _shards(corpus.all_pages)
         few = min(runs, SMALL_RUNS)
-        tables = (
-            []
-            if options.quick
-            else [_readings(pages, options, few), _recoveries(pages, options, few)]
-        )
+        tables = [] if options.quick else _side_tables(pages, options, few)
+    expected = _expected(cells, against_http1, shards, published)
     rows = [
         [
             *_table_5_1(cell.load, cell.network),
@@ -182,12 +202,12 @@ def _run(options: PresetOptions) -> Result:
         ],
         rows=rows,
         csv_columns=CSV_COLUMNS,
-        notes=[*_shard_notes(shards), *_notes(cells, published), *_http1_notes(against_http1)],
-        tables=[*tables, *_sites(cells, sharded[0].page_names)],
+        notes=[f"{what}: thesis {theirs}; ours {ours}" for what, theirs, ours in expected.rows],
+        tables=[expected, *tables, *_sites(cells, sharded[0].page_names)],
         figures=_figures(cells, against_http1, shards),
         settings={
             "profile": "pcp",
-            "sites": len(pages),
+            "pages": len(pages),
             "networks": len(NETWORKS),
             "runs": runs,
             "transform": UNSHARD,
@@ -216,6 +236,14 @@ def _shards(pages: PageSet) -> list[int]:
     return [page.hosts - page.transformed(UNSHARD).hosts for page in pages.pages]
 
 
+def _side_tables(pages: PageSet, options: PresetOptions, runs: int) -> list[Table]:
+    return [
+        _readings(pages, options, runs),
+        _recoveries(pages, options, runs),
+        _cases(pages, options),
+    ]
+
+
 def _readings(pages: PageSet, options: PresetOptions, runs: int) -> Table:
     """Which hosts are merged."""
     cells = [{**_network(n), **SHARDED_HTTP2} for n in CASES]
@@ -242,6 +270,39 @@ def _recoveries(pages: PageSet, options: PresetOptions, runs: int) -> Table:
     return Table(
         title=f"Recovery from losses; runs of a site: {runs} (simulated)",
         columns=["recovery", *_gain_columns()],
+        rows=rows,
+    )
+
+
+def _cases(pages: PageSet, options: PresetOptions) -> Table:
+    """The case studies of section 5.3.4, many runs instead of one."""
+    rows: list[list[str | float]] = []
+    for site, (network, variants) in SITES.items():
+        page = pages.named(f"{site}*")
+        if not len(page):
+            continue
+        cells = [{**_network(network), **SHARDED_HTTP2, **keys} for keys in variants.values()]
+        before = run_cells(page, cells, options, runs=SITE_RUNS)
+        after = run_cells(page.after(UNSHARD), cells, options, runs=SITE_RUNS)
+        for variant, old, new in zip(variants, before, after, strict=True):
+            times = [
+                (loads.plt_ms.mean() / 1000, loads.plt_ms.std(ddof=1) / 1000)
+                for loads in (old, new)
+            ]
+            rows.append(
+                [site, _name(network), variant, *(float(t) for pair in times for t in pair)]
+            )
+    return Table(
+        title=f"Case studies of section 5.3.4, {SITE_RUNS} runs (simulated)",
+        columns=[
+            "site",
+            "network",
+            "variant",
+            "shard_s",
+            "shard_sd_s",
+            "unshard_s",
+            "unshard_sd_s",
+        ],
         rows=rows,
     )
 
@@ -282,77 +343,140 @@ def _sites(cells: Sequence[_Cell], names: Sequence[str]) -> list[Table]:
     return [table]
 
 
-def _shard_notes(shards: Sequence[int]) -> list[str]:
-    top = sorted(shards, reverse=True)[:4]
+def _expected(
+    cells: Sequence[_Cell],
+    against_http1: Sequence[tuple[float, ...]],
+    shards: Sequence[int],
+    published: Mapping[Network, float],
+) -> Table:
+    """What chapter 5 says in words or numbers."""
+    return Table(
+        title="What the text of chapter 5 says, and what is found",
+        columns=("statement", "thesis", "simulated"),
+        rows=[
+            *_shard_statements(shards),
+            *_time_statements(cells, published),
+            *_share_statements(cells),
+            *_http1_statements(against_http1),
+        ],
+    )
+
+
+Statement: TypeAlias = tuple[str, str, str]
+
+
+def _shard_statements(shards: Sequence[int]) -> list[Statement]:
+    def sites(low: int, high: int) -> str:
+        return str(sum(low <= s <= high for s in shards))
+
     return [
-        f"shards coalesced (Figure 5.1), {len(shards)} sites: none in "
-        f"{sum(s == 0 for s in shards)}, two or three in {sum(s in (2, 3) for s in shards)}, 20 to "
-        f"42 in {sum(20 <= s <= 42 for s in shards)}, most {', '.join(map(str, top))}; thesis: 17, "
-        "46, 37, most 60, 60, 55, 50"
+        ("sites without shards (Figure 5.1)", "17 of 300", f"{sites(0, 0)} of {len(shards)}"),
+        ("sites with two or three", "46", sites(2, 3)),
+        ("sites with 20 to 42", "37", sites(20, 42)),
+        ("most shards", "60, 60, 55, 50", ", ".join(map(str, sorted(shards)[:-5:-1]))),
     ]
 
 
-def _notes(cells: Sequence[_Cell], published: Mapping[Network, float]) -> list[str]:
-    by_network = {cell.network: cell for cell in cells}
-    gain = {n: cell.load.improvement_percent for n, cell in by_network.items()}
-    share = {n: cell.load.same_or_better_percent for n, cell in by_network.items()}
+def _time_statements(cells: Sequence[_Cell], published: Mapping[Network, float]) -> list[Statement]:
+    gain = {cell.network: cell.load.improvement_percent for cell in cells}
     errors = [abs(100 * (c.load.mean_baseline / 1000 / published[c.network] - 1)) for c in cells]
-    by_rtt = {rtt: float(np.mean([gain[r, rtt] for r in RATES_BPS])) for rtt in RTTS_MS}
-    by_rate = {rate: float(np.mean([gain[rate, t] for t in RTTS_MS])) for rate in RATES_BPS}
-    # Section 5.3.2: for each round-trip time the bandwidth at which fewest sites gain.
-    least = {rtt: min(RATES_BPS, key=lambda r: share[r, rtt]) for rtt in RTTS_MS}
-    p = {n: cell.load.anova.p for n, cell in by_network.items()}
-    most = max(gain, key=gain.__getitem__)
-    insignificant = [n for n in NETWORKS if (p[n] or 0.0) >= SIGNIFICANT]
+    by_rtt = [float(np.mean([gain[rate, rtt] for rate in RATES_BPS])) for rtt in RTTS_MS]
+    by_rate = [float(np.mean([gain[rate, rtt] for rtt in RTTS_MS])) for rate in RATES_BPS]
     slower = [n for n in NETWORKS if gain[n] < 0]
+    most = max(gain, key=gain.__getitem__)
+    p = {cell.network: cell.load.anova.p or 0.0 for cell in cells}
+    large = [n for n in NETWORKS if n[0] > 5_000_000 or n[1] > 8]
+    return [
+        (
+            "mean load time, sharded (Table 5.1)",
+            "50 values",
+            f"relative error median {np.median(errors):.2f} %, largest {max(errors):.2f} %",
+        ),
+        (
+            f"mean improvement by RTT ({', '.join(map(str, RTTS_MS))} ms)",
+            "larger with the RTT",
+            ", ".join(f"{value:.2f} %" for value in by_rtt),
+        ),
+        (
+            f"mean improvement by bandwidth ({', '.join(map(rate_text, RATES_BPS))})",
+            "larger with the bandwidth",
+            ", ".join(f"{value:.2f} %" for value in by_rate),
+        ),
+        ("largest improvement", "high bandwidth and RTT", f"{gain[most]:.2f} % at {_name(most)}"),
+        ("slower on average", "nowhere (a minor win)", _networks(slower)),
+        (
+            "p < 0.05 above 5 Mbit/s or above 8 ms",
+            "for example there",
+            f"{sum(p[n] < SIGNIFICANT for n in large)} of {len(large)} networks",
+        ),
+        (
+            "p < 0.05 elsewhere",
+            "no",
+            f"{sum(p[n] < SIGNIFICANT for n in NETWORKS if n not in large)} of "
+            f"{len(NETWORKS) - len(large)} networks",
+        ),
+    ]
+
+
+def _share_statements(cells: Sequence[_Cell]) -> list[Statement]:
+    share = {cell.network: cell.load.same_or_better_percent for cell in cells}
+    # Section 5.3.2: for each round-trip time the bandwidth at which fewest sites gain.
+    least = [min(RATES_BPS, key=lambda rate: share[rate, rtt]) for rtt in RTTS_MS]
+    more = {cell.network: cell.more_drops_percent for cell in cells}
     helped = np.sum([cell.not_slower for cell in cells], axis=0)
     helped_dcl = np.sum([cell.not_slower_dcl for cell in cells], axis=0)
-    no_loss = [n for n in NETWORKS if by_network[n].more_drops_percent == 0]
-    many = [n for n in NETWORKS if by_network[n].more_drops_percent > 40]
-    half = len(cells) / 2
+    total = len(cells)
+
+    def percent(sites: npt.NDArray[np.bool_]) -> str:
+        return f"{100 * np.mean(sites):.1f} %"
+
     return [
-        f"sharded column against Table 5.1: relative error median {np.median(errors):.2f} %, "
-        f"largest {max(errors):.2f} %",
-        "improvement by RTT, mean over bandwidths: "
-        + ", ".join(f"{rtt} ms {value:+.2f} %" for rtt, value in by_rtt.items())
-        + "; thesis: larger with the RTT",
-        "improvement by bandwidth, mean over RTTs: "
-        + ", ".join(f"{rate_text(rate)} {value:+.2f} %" for rate, value in by_rate.items())
-        + "; thesis: largest for high bandwidth and RTT",
-        f"largest improvement: {gain[most]:.2f} % at {_name(most)}"
-        f"; slower on average in {len(slower)} networks"
-        + (f" ({'; '.join(map(_name, slower))})" if slower else ""),
-        "fewest sites as fast (Figure 5.4a), by RTT: "
-        + ", ".join(f"{rtt} ms {share[r, rtt]:.1f} % at {rate_text(r)}" for rtt, r in least.items())
-        + f"; thesis: a diagonal, 59.2 % at 2.5 Mbit/s and 200 ms (ours "
-        f"{share[2_500_000, 200]:.1f} %), 80 % at 50 Mbit/s and 40 ms (ours "
-        f"{share[50_000_000, 40]:.1f} %)",
-        f"not significant at 5 % (ANOVA over all pairs): {len(insignificant)} networks"
-        + (f" ({'; '.join(map(_name, insignificant))})" if insignificant else "")
-        + "; thesis: significant for example above 5 Mbit/s or above 8 ms",
-        f"more loss when unsharded in no site at all in {len(no_loss)} networks, in over 40 % of "
-        f"the sites in {len(many)}"
-        + (f" ({'; '.join(map(_name, many))})" if many else "")
-        + "; thesis: bottom right none, over 40 % in the middle band",
-        f"sites as fast in at least 40 of {len(cells)} networks: {100 * np.mean(helped >= 40):.1f} "
-        f"% by load, {100 * np.mean(helped_dcl >= 40):.1f} % by DOMContentLoaded; thesis: 50 %",
-        f"slower in more than half of the networks: {100 * np.mean(helped < half):.1f} % of sites "
-        f"by load; thesis: 10 %. As fast in all: {100 * np.mean(helped == len(cells)):.1f} %; "
-        "thesis: almost none",
-        f"{_name((10_000_000, 40))}: {100 - share[10_000_000, 40]:.1f} % of the sites slower; "
-        "thesis: about 20 %",
+        (
+            f"bandwidth at which fewest sites are as fast ({', '.join(map(str, RTTS_MS))} ms)",
+            "a diagonal (Figure 5.4a)",
+            ", ".join(map(rate_text, least)),
+        ),
+        ("sites as fast at 2.5 Mbit/s, 200 ms", "59.2 %", f"{share[2_500_000, 200]:.1f} %"),
+        ("sites as fast at 50 Mbit/s, 40 ms", "80 %", f"{share[50_000_000, 40]:.1f} %"),
+        ("sites slower at 10 Mbit/s, 40 ms", "about 20 %", f"{100 - share[10_000_000, 40]:.1f} %"),
+        (
+            "networks in which no site loses more packets (Figure 5.5)",
+            "bottom right",
+            _networks([n for n in NETWORKS if more[n] == 0]),
+        ),
+        (
+            "networks in which over 40 % of the sites do",
+            "the middle band",
+            _networks([n for n in NETWORKS if more[n] > 40]),
+        ),
+        (f"sites as fast in 40 of {total} networks, by load", "50 %", percent(helped >= 40)),
+        (f"sites as fast in 40 of {total} networks, by DCL", "50 %", percent(helped_dcl >= 40)),
+        ("sites slower in more than half of the networks", "10 %", percent(helped < total / 2)),
+        ("sites as fast in all networks", "almost none", percent(helped == total)),
     ]
 
 
-def _http1_notes(shares: Sequence[tuple[float, ...]]) -> list[str]:
-    by_network = dict(zip(NETWORKS, shares, strict=True))
-    sharded, unsharded = by_network[25_000_000, 400]
-    more = sum(after >= before for before, after in shares)
+def _http1_statements(shares: Sequence[tuple[float, ...]]) -> list[Statement]:
+    sharded, unsharded = dict(zip(NETWORKS, shares, strict=True))[25_000_000, 400]
+    raised = sum(after >= before for before, after in shares)
     return [
-        "sites as fast as over HTTP/1.1 with six connections (Figure 5.2) at 25 Mbit/s, 400 ms: "
-        f"sharded {sharded:.1f} %, unsharded {unsharded:.1f} %; thesis: 79.8 %, 87.9 %. Unsharding "
-        f"raises the share or leaves it in {more} of {len(shares)} networks; thesis: most"
+        ("as fast as HTTP/1.1 at 25 Mbit/s, 400 ms: sharded", "79.8 %", f"{sharded:.1f} %"),
+        ("as fast as HTTP/1.1 at 25 Mbit/s, 400 ms: unsharded", "87.9 %", f"{unsharded:.1f} %"),
+        (
+            "networks in which unsharding raises or keeps that share (Figure 5.2)",
+            "most",
+            f"{raised} of {len(shares)}",
+        ),
     ]
+
+
+def _networks(networks: Sequence[Network]) -> str:
+    """So many, and which by bandwidth."""
+    by_rate: dict[int, list[str]] = {}
+    for rate, rtt in networks:
+        by_rate.setdefault(rate, []).append(str(rtt))
+    which = "; ".join(f"{rate_text(rate)}: {', '.join(rtts)} ms" for rate, rtts in by_rate.items())
+    return f"{len(networks)} ({which})" if networks else "0"
 
 
 def _grid(

@@ -10,11 +10,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::Ipv4Addr;
 
 use super::TransformError;
 use crate::graph::{ActivityKind, PageGraph};
 use crate::page::{http_authority, http_host};
+use crate::site;
 
 /// Which hosts belong together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,25 +111,19 @@ impl Unshard {
             .collect()
     }
 
-    /// The site of a host; `None` if it is left alone, an address or a public suffix.
+    /// The site of a host; `None` if it is left alone.
     fn site(&self, host: &str) -> Option<String> {
-        let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
         let below = |domain: &String| {
             host.strip_suffix(&**domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
-        if is_address || !host.contains('.') || self.except.iter().any(below) {
+        if self.except.iter().any(below) {
             return None;
         }
-        let mut suffix = psl::suffix(host.as_bytes())?;
-        while self.grouping == Grouping::Thesis && suffix.typ() == Some(psl::Type::Private) {
-            let place = suffix.as_bytes().iter().position(|&byte| byte == b'.')?;
-            // The part of `host` that the suffix is without its first label.
-            let start = host.len() - suffix.as_bytes().len() + place + 1;
-            suffix = psl::suffix(&host.as_bytes()[start..])?;
-        }
-        let above = host.len().checked_sub(suffix.as_bytes().len() + 1)?;
-        let start = host[..above].rfind('.').map_or(0, |dot| dot + 1);
-        (above > start).then(|| host[start..].into())
+        let site = match self.grouping {
+            Grouping::Registrable => site::registrable_domain(host),
+            Grouping::Thesis => site::registry_domain(host),
+        };
+        site.map(String::from)
     }
 }
 
