@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 \
-	fuzz docs clean study-profiler study-self-consistency
+	fuzz docs clean study-profiler study-self-consistency study-advice study-kills
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -72,6 +72,13 @@ study-profiler: build ## what the profiler explains of real pages of packages (h
 study-self-consistency: build ## real loads over slow links against simulations of profiles (hours)
 	@scripts/apt.sh 'servers of the studies' nginx-light
 	@$(BIN)/python studies/self_consistency.py $(STUDIES)/self-consistency docs/validation
+
+study-advice: build ## advice on 20 pages of the corpus, checked (minutes; needs LOADPATH_CORPUS)
+	@mkdir -p $(STUDIES)/advice
+	@$(BIN)/python studies/advise.py $(STUDIES)/advice $(ADVICE)
+
+study-kills: build ## kill -9 of sweeps, Dask workers and schedulers at random points (KILLS=20)
+	@$(BIN)/python studies/sweep_kills.py --kills $(or $(KILLS),20)
 
 bench-ns3: ## the same load in ns-3 and here
 	@benches/ns3/run.sh

@@ -39,6 +39,7 @@ baseline = { http.version = "h1" }
 """
 """24 pages over 100 scenarios."""
 
+
 def run(store: Path, runs: int) -> SweepResult:
     """The matrix with so many runs."""
     text = f"runs = {runs}\n{MATRIX}"

@@ -84,6 +84,34 @@ class TestParameters:
                 loadpath.resolve_scenario(connectivity=name)
             )
 
+    def test_a_second_path_is_described_where_it_is_used(self) -> None:
+        def line(**changes: object) -> str:
+            keys = {
+                f"{section}.{key}": value
+                for section, _, key, value in (
+                    (*name.partition("__"), value) for name, value in changes.items()
+                )
+            }
+            return describe(loadpath.resolve_scenario(rate="10mbit", rtt_ms=20, set=keys))
+
+        alone = line(path2__rtt_ms=100)
+        assert "RTT 20 ms" in alone and "path 2" not in alone and "MPTCP" not in alone
+        both = line(
+            multipath__paths="independent",
+            path2__rtt_ms=100,
+            path2__rate_bps=2_000_000,
+            path2__loss_down_fraction=0.02,
+            multipath__first_path=2,
+            multipath__scheduler="stream",
+            multipath__congestion="none",
+        )
+        assert "path 1: 10 Mbit/s down, 10 Mbit/s up, RTT 20 ms, red queue; " in both
+        assert "path 2: 2 Mbit/s down, 2 Mbit/s up, RTT 100 ms, 2 % loss, red queue" in both
+        assert "path 2 first, MPTCP with scheduler stream and coupling none" in both
+        shared = line(multipath__paths="shared-bottleneck", path2__rtt_ms=100)
+        assert "path 2 behind the same bottleneck: RTT 100 ms" in shared
+        assert "3 subflows on it" in line(multipath__paths="same", multipath__subflows=3)
+
     def test_bare_names_mean_webpagetest(self) -> None:
         assert loadpath.find_network("3G") is loadpath.find_network("wpt:3g")
 

@@ -19,6 +19,8 @@ from conftest import Loadpath
 PAGE = "example:figure-3-1"
 VERBS = [
     "simulate",
+    "advise",
+    "check",
     "waterfall",
     "timesequence",
     "export",

@@ -117,11 +117,11 @@ def test_a_simulated_path_adds_up_to_the_load_time(name: str, http: str, profile
     assert phases["main_thread_wait_ms"] == pytest.approx(
         path.by_kind_ms.get("busy main thread", 0.0), abs=1e-6
     )
-    awaited = [step for step in outcome.critical_path.steps if step.bytes is not None]
-    assert outcome.critical_path.bytes == sum(step.bytes or 0 for step in awaited)
-    for step in awaited:
-        assert step.bytes <= resources[step.id].size_bytes
-        assert step.start_ms == resources[step.id].start_ms
+    awaited = [wait for wait in outcome.critical_path.steps if wait.bytes is not None]
+    assert outcome.critical_path.bytes == sum(wait.bytes or 0 for wait in awaited)
+    for wait in awaited:
+        assert (wait.bytes or 0) <= resources[wait.id].size_bytes
+        assert wait.start_ms == resources[wait.id].start_ms
 
 
 def test_the_main_thread_is_busy_where_a_simulated_path_says_so() -> None:

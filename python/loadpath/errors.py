@@ -16,6 +16,7 @@ from loadpath._core import (
 )
 
 __all__ = [
+    "ClusterError",
     "CorpusError",
     "GraphError",
     "LinkError",
@@ -44,6 +45,10 @@ class SpecificationError(LoadpathError):
 
 class StoreError(LoadpathError):
     """Results cannot be stored, or what is stored cannot be used."""
+
+
+class ClusterError(LoadpathError):
+    """A cluster cannot be reached, is not fit for a sweep, or is lost."""
 
 
 _Error = TypeVar("_Error", bound=LoadpathError)

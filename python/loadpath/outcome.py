@@ -305,5 +305,5 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
             connections=len(self.connections),
             requests=len(self.resources),
             totals=self.totals,
-            critical_path=path and msgspec.structs.replace(path, steps=()),
+            critical_path=msgspec.structs.replace(path, steps=()) if path else None,
         )

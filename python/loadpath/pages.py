@@ -1,6 +1,7 @@
 """Finding and reading page graphs."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -14,10 +15,12 @@ from loadpath.errors import GraphError, NotFoundError, hinted
 __all__ = [
     "EXAMPLE_PREFIX",
     "Example",
+    "PageContent",
     "example_names",
     "examples",
     "find_pages",
     "load_graph",
+    "read_content",
     "read_delays",
     "read_page",
 ]
@@ -64,13 +67,50 @@ def load_graph(source: str | Path) -> Page:
     GraphError
         It is not a page graph, or one that cannot be loaded.
     """
-    data, origin, folder = read_page(source)
-    page = Page.from_json(data, origin)
-    if page.server_delay_file is None:
-        return page
-    name = page.server_delay_file
-    data = read_delays(folder, name, origin)
-    return page.with_server_delays(_parse_server_delays(data, f"{folder}/{name}"))
+    return read_content(source).compile()
+
+
+class _Head(msgspec.Struct):
+    """What a page graph says about other files."""
+
+    server_delay_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """All that a page is compiled from, for whoever has not its files."""
+
+    origin: str
+    """What errors call the page graph."""
+    graph: bytes
+    server_delays: tuple[str, bytes] | None
+    """Name and content of the file that the graph names."""
+
+    def compile(self) -> Page:
+        """The page.
+
+        Raises
+        ------
+        GraphError
+            It is not a page graph, or one that cannot be loaded.
+        """
+        page = Page.from_json(self.graph, self.origin)
+        if self.server_delays is None:
+            return page
+        name, content = self.server_delays
+        return page.with_server_delays(_parse_server_delays(content, name))
+
+
+def read_content(source: str | Path) -> PageContent:
+    """Read what a page is compiled from; see `load_graph`."""
+    graph, origin, folder = read_page(source)
+    try:
+        name = msgspec.json.decode(graph, type=_Head).server_delay_file
+    except msgspec.MsgspecError:
+        name = None  # Not a page graph: compiling it says what is wrong.
+    if name is None:
+        return PageContent(origin, graph, None)
+    return PageContent(origin, graph, (f"{folder}/{name}", read_delays(folder, name, origin)))
 
 
 def read_delays(folder: Path | Traversable, name: str, origin: str) -> bytes:

@@ -130,7 +130,7 @@ def scenario_values(scenario: Scenario) -> dict[str, Any]:
 def describe(scenario: Scenario) -> str:
     """The parameters that a reader of a result asks for first, in one line."""
     values = scenario_values(scenario)
-    http = values["http"]
+    http, multipath = values["http"], values["multipath"]
     parts = [
         f"simulated, profile {values['profile']}",
         describe_network(scenario),
@@ -138,18 +138,36 @@ def describe(scenario: Scenario) -> str:
         f"TLS {http['tls']}",
         f"seed {values['random']['seed']}",
     ]
+    if multipath["paths"] != "single":
+        scheduler, coupling = multipath["scheduler"], multipath["congestion"]
+        parts.insert(2, f"MPTCP with scheduler {scheduler} and coupling {coupling}")
     return ", ".join(parts)
 
 
 def describe_network(scenario: Scenario) -> str:
-    """The network of a scenario in one line."""
-    network = scenario_values(scenario)["network"]
-    loss = network["loss_down_fraction"]
+    """The network of a scenario in one line, with its second path where connections use it."""
+    values = scenario_values(scenario)
+    first, multipath = _describe_path(values["network"]), values["multipath"]
+    opened = "" if multipath["first_path"] == 1 else ", path 2 first"
+    match multipath["paths"]:
+        case "independent":
+            return f"path 1: {first}; path 2: {_describe_path(values['path2'])}{opened}"
+        case "shared-bottleneck":
+            rtt_ms = values["path2"]["rtt_ms"]
+            return f"{first}; path 2 behind the same bottleneck: RTT {rtt_ms:g} ms{opened}"
+        case "same":
+            return f"{first}, {multipath['subflows']} subflows on it"
+        case _:
+            return first
+
+
+def _describe_path(path: Mapping[str, Any]) -> str:
+    loss = path["loss_down_fraction"]
     parts = [
-        f"{rate_text(network['rate_bps'])} down, {rate_text(network['up_rate_bps'])} up",
-        f"RTT {network['rtt_ms']:g} ms",
+        f"{rate_text(path['rate_bps'])} down, {rate_text(path['up_rate_bps'])} up",
+        f"RTT {path['rtt_ms']:g} ms",
         *([f"{100 * loss:g} % loss"] if loss else []),
-        f"{network['queue']} queue",
+        f"{path['queue']} queue",
     ]
     return ", ".join(parts)
 

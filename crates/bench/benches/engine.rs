@@ -58,10 +58,13 @@ fn loads(c: &mut Criterion) {
         });
         let graph = PageGraph::from_json(&bytes, name).expect("an example");
         let page = Page::compile(&graph).expect("an example");
-        for version in ["http/1.1", "http/2"] {
-            let overrides = [("http.version".to_string(), version.to_string())];
+        for (version, paths) in
+            [("http/1.1", "single"), ("http/2", "single"), ("http/2", "independent")]
+        {
+            let overrides = [("http.version", version), ("multipath.paths", paths)];
+            let overrides = overrides.map(|(k, v)| (k.to_string(), v.to_string()));
             let scenario = Scenario::resolve(None, None, &overrides).expect("plain values");
-            c.bench_function(&format!("{name}: load over {version}"), |b| {
+            c.bench_function(&format!("{name}: load over {version}, paths {paths}"), |b| {
                 let mut run = 0;
                 b.iter_batched(
                     || {

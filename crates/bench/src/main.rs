@@ -21,6 +21,24 @@ use serde::Serialize;
 /// The networks of the benchmark: rate in bit/s, RTT in ms.
 const NETWORKS: [(u64, u64); 4] =
     [(1_000_000, 200), (10_000_000, 40), (100_000_000, 40), (1_000_000_000, 8)];
+/// Round-trip time of the second path in those of the first: the mismatch of thesis section 6.3.2.
+const SECOND_PATH_RTTS: u64 = 5;
+/// A single path, and the two ways over both that the thesis compares (sections 6.2 and 6.5).
+const VARIANTS: [(&str, &[(&str, &str)]); 3] = [
+    ("", &[]),
+    (", MPTCP", &[("multipath.paths", "independent")]),
+    (
+        ", modified",
+        &[
+            ("multipath.paths", "independent"),
+            ("multipath.scheduler", "stream"),
+            ("multipath.congestion", "none"),
+            ("http.version", "quic-lite"),
+            ("http.send_order", "preemptive"),
+            ("transport.tail_loss_probe", "signalled"),
+        ],
+    ),
+];
 /// Every 15th site by number: 20 of the 301.
 const SAMPLE_STEP: usize = 15;
 const SAMPLE_SITES: usize = 20;
@@ -40,6 +58,8 @@ struct Row {
     ns_per_data_packet: f64,
     /// By processor time.
     cpu_ns_per_data_packet: f64,
+    /// Processor time over that of the same loads over a single path, taken in turn.
+    cpu_of_single_path: f64,
     events_per_data_packet: f64,
     /// High-water mark of the process so far.
     peak_memory_bytes: u64,
@@ -114,24 +134,26 @@ fn run(args: Vec<String>) -> Result<(), String> {
 
 fn print(rows: &[Row]) {
     println!(
-        "{:<18} {:>6} {:>9} {:>12} {:>12} {:>11} {:>13} {:>9}",
+        "{:<28} {:>6} {:>9} {:>12} {:>12} {:>9} {:>11} {:>13} {:>9}",
         "load",
         "loads",
         "loads/s",
         "ns/data pkt",
         "of CPU",
+        "x single",
         "events/pkt",
         "load time ms",
         "peak MiB"
     );
     for r in rows {
         println!(
-            "{:<18} {:>6} {:>9.0} {:>12.1} {:>12.1} {:>11.2} {:>13.1} {:>9.1}",
+            "{:<28} {:>6} {:>9.0} {:>12.1} {:>12.1} {:>9.2} {:>11.2} {:>13.1} {:>9.1}",
             r.name,
             r.loads,
             r.loads_per_second,
             r.ns_per_data_packet,
             r.cpu_ns_per_data_packet,
+            r.cpu_of_single_path,
             r.events_per_data_packet,
             r.load_time_ms,
             r.peak_memory_bytes as f64 / 1_048_576.0
@@ -156,19 +178,27 @@ fn corpus(dir: &str, loads: u64) -> Result<Vec<Row>, String> {
         pcp::serve_late_references(&mut graph);
         pages.push(Page::compile(&graph).map_err(|e| e.to_string())?);
     }
-    NETWORKS
-        .iter()
-        .map(|(rate_bps, rtt_ms)| {
-            let overrides = [
-                ("network.rate_bps".to_string(), rate_bps.to_string()),
-                ("network.rtt_ms".to_string(), rtt_ms.to_string()),
-            ];
-            let scenario =
-                Scenario::resolve(Some("pcp"), None, &overrides).map_err(|e| e.to_string())?;
-            let name = format!("{} Mbit/s {rtt_ms} ms", rate_bps / 1_000_000);
-            measure(name, &pages, &scenario, loads)
-        })
-        .collect()
+    let mut rows = Vec::new();
+    for (rate_bps, rtt_ms) in NETWORKS {
+        let variants = VARIANTS
+            .iter()
+            .map(|(name, changes)| {
+                let network = [
+                    ("network.rate_bps", rate_bps.to_string()),
+                    ("network.rtt_ms", rtt_ms.to_string()),
+                    ("path2.rtt_ms", (SECOND_PATH_RTTS * rtt_ms).to_string()),
+                ];
+                let changes = changes.iter().map(|&(key, value)| (key, value.to_owned()));
+                let overrides: Vec<_> =
+                    network.into_iter().chain(changes).map(|(k, v)| (k.to_owned(), v)).collect();
+                let scenario = Scenario::resolve(Some("pcp"), None, &overrides);
+                let name = format!("{} Mbit/s {rtt_ms} ms{name}", rate_bps / 1_000_000);
+                scenario.map(|scenario| (name, scenario)).map_err(|e| e.to_string())
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        rows.extend(measure(&variants, &pages, loads)?);
+    }
+    Ok(rows)
 }
 
 fn page(file: &str, args: &Args) -> Result<Row, String> {
@@ -181,41 +211,71 @@ fn page(file: &str, args: &Args) -> Result<Row, String> {
     };
     let toml = text.as_deref().zip(args.scenario.as_deref());
     let scenario = Scenario::resolve(None, toml, &args.set).map_err(|e| e.to_string())?;
-    measure(graph.name, &[page], &scenario, args.loads)
+    let mut rows = measure(&[(graph.name, scenario)], &[page], args.loads)?;
+    Ok(rows.remove(0))
 }
 
-fn measure(name: String, pages: &[Page], scenario: &Scenario, loads: u64) -> Result<Row, String> {
-    // One load of each page beforehand: the first touches of memory are the operating system's.
-    for page in pages {
-        summarise(page, scenario, 0);
+/// Loads every page in every variant in turn, so that what else the machine does falls on all alike.
+fn measure(
+    variants: &[(String, Scenario)],
+    pages: &[Page],
+    loads: u64,
+) -> Result<Vec<Row>, String> {
+    let mut measured: Vec<_> = variants.iter().map(|_| Measured::default()).collect();
+    // The first round is not measured: the first touches of memory are the operating system's.
+    for round in 0..=loads {
+        for ((_, scenario), m) in variants.iter().zip(&mut measured) {
+            let cpu_before = cpu_ns();
+            let run = round.saturating_sub(1);
+            let (results, elapsed) = timed(|| -> Vec<Summary> {
+                pages.iter().map(|page| summarise(page, scenario, run)).collect()
+            });
+            if round > 0 {
+                m.cpu_ns += cpu_ns().saturating_sub(cpu_before);
+                m.elapsed += elapsed;
+                m.results.extend(results);
+            }
+        }
     }
-    let cpu_before = cpu_ns();
-    let (results, elapsed) = timed(|| -> Vec<Summary> {
-        (0..loads).flat_map(|run| pages.iter().map(move |p| summarise(p, scenario, run))).collect()
-    });
-    let cpu_ns = cpu_ns().saturating_sub(cpu_before);
-    if let Some(failed) = results.iter().find(|r| r.plt_ms.is_none()) {
-        return Err(format!("{name}: a load failed: {:?}", failed.status));
+    let single_cpu_ns = measured[0].cpu_ns;
+    let rows = variants.iter().zip(&measured);
+    rows.map(|((name, _), measured)| measured.row(name, single_cpu_ns)).collect()
+}
+
+#[derive(Default)]
+struct Measured {
+    results: Vec<Summary>,
+    elapsed: Duration,
+    cpu_ns: u64,
+}
+
+impl Measured {
+    fn row(&self, name: &str, single_cpu_ns: u64) -> Result<Row, String> {
+        let Measured { results, elapsed, cpu_ns } = self;
+        if let Some(failed) = results.iter().find(|r| r.plt_ms.is_none()) {
+            return Err(format!("{name}: a load failed: {:?}", failed.status));
+        }
+        let sum = |f: fn(&Summary) -> u64| results.iter().map(f).sum::<u64>() as f64;
+        let loads = results.len() as f64;
+        let (seconds, packets) = (elapsed.as_secs_f64(), sum(|r| r.totals.data_packets));
+        Ok(Row {
+            name: name.to_owned(),
+            loads: results.len() as u64,
+            wall_ns: elapsed.as_nanos() as u64,
+            cpu_ns: *cpu_ns,
+            loads_per_second: loads / seconds,
+            ns_per_data_packet: 1e9 * seconds / packets,
+            cpu_ns_per_data_packet: *cpu_ns as f64 / packets,
+            cpu_of_single_path: *cpu_ns as f64 / (single_cpu_ns as f64).max(1.0),
+            events_per_data_packet: sum(|r| r.totals.events) / packets,
+            peak_memory_bytes: peak_memory_bytes(),
+            load_time_ms: results.iter().filter_map(|r| r.plt_ms).sum::<f64>() / loads,
+            data_packets: packets / loads,
+            drops: sum(|r| r.totals.drops) / loads,
+            retransmissions: sum(|r| r.totals.retransmissions) / loads,
+            timeouts: sum(|r| r.totals.timeouts) / loads,
+        })
     }
-    let sum = |f: fn(&Summary) -> u64| results.iter().map(f).sum::<u64>() as f64;
-    let loads = results.len() as f64;
-    let (seconds, packets) = (elapsed.as_secs_f64(), sum(|r| r.totals.data_packets));
-    Ok(Row {
-        name,
-        loads: results.len() as u64,
-        wall_ns: elapsed.as_nanos() as u64,
-        cpu_ns,
-        loads_per_second: loads / seconds,
-        ns_per_data_packet: 1e9 * seconds / packets,
-        cpu_ns_per_data_packet: cpu_ns as f64 / packets,
-        events_per_data_packet: sum(|r| r.totals.events) / packets,
-        peak_memory_bytes: peak_memory_bytes(),
-        load_time_ms: results.iter().filter_map(|r| r.plt_ms).sum::<f64>() / loads,
-        data_packets: packets / loads,
-        drops: sum(|r| r.totals.drops) / loads,
-        retransmissions: sum(|r| r.totals.retransmissions) / loads,
-        timeouts: sum(|r| r.totals.timeouts) / loads,
-    })
 }
 
 #[allow(clippy::disallowed_methods, reason = "a benchmark measures wall time")]

@@ -83,6 +83,9 @@ pub(crate) struct Connection<C> {
 
 impl<C: Transport> Connection<C> {
     fn note_ready_subflows(&mut self, at: SimTime) {
+        if !self.subflows_ready.is_empty() && self.subflows_ready.iter().all(Option::is_some) {
+            return;
+        }
         let ready = self.server.subflows().map(|(_, subflow)| subflow.is_established());
         for (i, ready) in ready.enumerate() {
             if self.subflows_ready.len() <= i {

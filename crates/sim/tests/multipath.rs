@@ -118,6 +118,41 @@ fn independent_paths_add_up_and_a_shared_bottleneck_does_not() {
 }
 
 #[test]
+fn a_dead_second_path_costs_nothing() {
+    let large = page(1_000_000);
+    let base = [("network.rate_bps", "10000000"), ("multipath.options_on_the_wire", "false")];
+    let time = |changes: &[(&str, &str)]| load(&large, &fast(&[&base, changes].concat()));
+    let dead = time(&[("path2.loss_down_fraction", "1"), ("path2.loss_up_fraction", "1")]);
+    let alone = time(&[("multipath.paths", "single")]);
+    // The servers' links are twice as fast, which shortens the last packet's way.
+    assert_near(dead.plt_ms.unwrap(), alone.plt_ms.unwrap(), 2.0);
+    let second = &dead.connections[0].subflows[1];
+    assert_eq!((second.server_ready_ms, second.bytes_down), (None, 0));
+}
+
+#[test]
+fn several_subflows_on_one_path_lose_less_to_random_losses() {
+    let large = page(5_000_000);
+    let load = |changes: &[(&str, &str)]| {
+        let base = [
+            ("network.rate_bps", "100000000"),
+            ("network.loss_down_fraction", "0.01"),
+            ("multipath.congestion", "none"),
+        ];
+        load(&large, &fast(&[&base, changes].concat()))
+    };
+    let six = load(&[("multipath.paths", "same"), ("multipath.subflows", "6")]);
+    let one = load(&[("multipath.paths", "single")]);
+    let subflows = &six.connections.last().unwrap().subflows;
+    assert_eq!(subflows.len(), 6);
+    assert!(subflows.iter().all(|s| s.path == 1 && s.bytes_down > 0));
+    // A window after random losses does not depend on how many share the path: six carry up to six times
+    // as much.
+    let ratio = six.plt_ms.unwrap() / one.plt_ms.unwrap();
+    assert!((1.0 / 6.0..0.5).contains(&ratio), "{ratio}");
+}
+
+#[test]
 fn each_bottleneck_has_its_own_rate_queue_and_loss() {
     let s = fast(&[
         ("network.rate_bps", "10000000"),

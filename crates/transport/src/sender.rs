@@ -516,7 +516,7 @@ impl Sender {
     /// The next segment to send now and whether it was sent before.
     #[inline(always)]
     pub fn poll(&mut self, now: SimTime, stats: &mut Stats) -> Option<(Sent, bool)> {
-        if self.log.has_waiting() || self.probe_due || !self.tail_loss.is_off() {
+        if self.log.has_waiting() || self.probe_due || self.tail_loss.is_due() {
             if let Some(sent) = self.poll_again(now, stats) {
                 return Some(sent);
             }

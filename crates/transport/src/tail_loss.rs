@@ -94,6 +94,12 @@ impl TailLoss {
         self.due = true;
     }
 
+    /// A probe is to be sent.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.due
+    }
+
     /// True once after each deadline; the state is then TAIL_LOSS.
     pub fn take_due(&mut self) -> bool {
         let due = self.due;

@@ -1,7 +1,7 @@
 """The command line: one file a verb, no logic.
 
 Data go to standard output, everything else to standard error. Exit status: 0 success, 1 an error
-that the user can mend, 2 an error of Loadpath's own, 130 interrupted.
+that the user can mend, 2 an error of Loadpath's own, 3 a broken budget (`check`), 130 interrupted.
 """
 
 import os

@@ -6,17 +6,21 @@ import typer
 
 from loadpath import __version__
 from loadpath.cli import (
+    advise,
     archive,
     characteristics,
+    check,
     delays,
     doctor,
     export,
+    figure,
     graph,
     import_,
     link,
     profile,
     profiles,
     query,
+    report,
     reproduce,
     scenario,
     simulate,
@@ -39,6 +43,8 @@ app = typer.Typer(
 app.command("profile")(profile.profile)
 app.command("delays")(delays.delays)
 app.command("simulate")(simulate.simulate)
+app.command("advise")(advise.advise)
+app.command("check")(check.check)
 app.command("waterfall")(waterfall.waterfall)
 app.command("timesequence")(timesequence.timesequence)
 app.command("export")(export.export)
@@ -50,6 +56,8 @@ app.command("characteristics")(characteristics.characteristics)
 app.command("sweep")(sweep.sweep)
 app.command("query")(query.query)
 app.command("table")(table.table)
+app.command("figure")(figure.figure)
+app.command("report")(report.report)
 app.command("profiles")(profiles.profiles)
 app.command("scenario")(scenario.scenario)
 app.add_typer(graph.app, name="graph")

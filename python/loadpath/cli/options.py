@@ -13,6 +13,7 @@ from loadpath.pages import example_names
 from loadpath.parameters import HTTP_NAMES, Parameters
 
 __all__ = [
+    "AnyPage",
     "Csv",
     "Force",
     "Json",
@@ -55,6 +56,15 @@ _PAGE_HELP = "Page graph: a JSON file, or example:NAME for a page that ships wit
 
 Page = Annotated[
     str, typer.Argument(metavar="PAGE", help=_PAGE_HELP, autocompletion=_complete_page)
+]
+AnyPage = Annotated[
+    str,
+    typer.Argument(
+        metavar="PAGE",
+        help="Page graph, example:NAME, HAR file, DevTools trace, folder of a profile, "
+        "corpus:NAME, or a URL to profile.",
+        autocompletion=_complete_page,
+    ),
 ]
 Pages = Annotated[
     list[str],

@@ -50,6 +50,10 @@ def reproduce(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Scenario value; replaces the preset's."),
     ] = None,
+    filters: Annotated[
+        list[Path] | None,
+        typer.Option("--filters", help="Ad-block list, for pcp-corpus; several times."),
+    ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="File for the table as CSV.")] = None,
     report: Annotated[
         Path | None,
@@ -94,6 +98,7 @@ def reproduce(
             corpus=corpus,
             overrides=[_pair(text) for text in set_ or []],
             published=published,
+            filters=filters or (),
             cache=cache,
             threads=threads,
             progress=progress_bar,

@@ -1,12 +1,17 @@
 """`loadpath sweep`: a matrix of scenarios over pages, stored as it is computed."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loadpath.cli.console import extra, print_json, print_note, sweep_bar
 from loadpath.cli.options import Json, Store
+
+if TYPE_CHECKING:
+    from loadpath.experiments.sweep.execution import Executor
 
 
 def sweep(
@@ -25,6 +30,15 @@ def sweep(
         bool,
         typer.Option("--resume", help="Check what is there, and compute what is missing."),
     ] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS",
+            help="Compute on a Dask cluster: its scheduler's address, or local[:N] for N processes "
+            "here. Rows are the same.",
+        ),
+    ] = None,
     corpus: Annotated[
         Path | None,
         typer.Option("--corpus", envvar="LOADPATH_CORPUS", help="Folder of the page corpus."),
@@ -36,18 +50,18 @@ def sweep(
     Ctrl-C keeps what is finished; --resume computes the rest.
     """
     with extra("experiments"):
-        from loadpath.experiments.sweep.execution import LocalExecutor
         from loadpath.experiments.sweep.execution import sweep as run_sweep
         from loadpath.experiments.sweep.specification import read_specification
-    result = run_sweep(
-        read_specification(specification),
-        store=store,
-        corpus=corpus,
-        plan_only=plan_only,
-        resume=resume,
-        executor=LocalExecutor(jobs),
-        progress=sweep_bar,
-    )
+    with _executor(jobs, None if plan_only else cluster) as executor:
+        result = run_sweep(
+            read_specification(specification),
+            store=store,
+            corpus=corpus,
+            plan_only=plan_only,
+            resume=resume,
+            executor=executor,
+            progress=sweep_bar,
+        )
     for file in result.damaged:
         print_note(f"{file.name} was damaged; its loads are computed again")
     manifest, finished = result.folder.manifest, result.folder.finished_rows
@@ -61,3 +75,18 @@ def sweep(
         print_json({"folder": str(result.folder.path), "finished": finished, "plan": manifest})
     else:
         print(result.folder.path)
+
+
+@contextmanager
+def _executor(jobs: int, cluster: str | None) -> Iterator["Executor"]:
+    if cluster is None:
+        from loadpath.experiments.sweep.execution import LocalExecutor
+
+        yield LocalExecutor(jobs)
+        return
+    if jobs:
+        raise typer.BadParameter("--jobs is for this machine; --cluster local:N starts N processes")
+    with extra("cluster"):
+        from loadpath.experiments.sweep.cluster import connected
+    with connected(cluster) as executor:
+        yield executor

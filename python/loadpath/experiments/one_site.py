@@ -1,38 +1,61 @@
 """One site of the corpus in detail, as the thesis's timelines show it."""
 
-import statistics
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from loadpath._core import Scenario, simulate
-from loadpath.experiments.cells import PageSet
+from loadpath.experiments.grid import run_cells
+from loadpath.experiments.page_set import PageSet
 from loadpath.experiments.preset import PresetOptions
 from loadpath.outcome import Outcome
+from loadpath.parameters import override
 
-__all__ = ["load_run", "load_site", "median_run", "spread_line"]
-
-
-def load_site(pages: PageSet, name: str) -> PageSet | None:
-    """The page of that name alone; `None` if there is none."""
-    found = [page for page in pages.pages if page.name == name]
-    return PageSet(found, f"{pages.digest} {name}") if found else None
+__all__ = ["SiteLoads", "spread_line"]
 
 
-def spread_line(values: Sequence[float]) -> list[float]:
+class SiteLoads:
+    """Many runs of one page under each of some scenarios; one of them in full.
+
+    Parameters
+    ----------
+    site
+        The page.
+    cells
+        Scenario values that differ from the `pcp` profile, by name.
+    options, runs
+        As for `grid.run_cells`.
+    """
+
+    def __init__(
+        self,
+        site: PageSet,
+        cells: Mapping[str, Mapping[str, object]],
+        options: PresetOptions,
+        *,
+        runs: int,
+    ) -> None:
+        loads = run_cells(site, list(cells.values()), options, runs=runs)
+        self._page = site.pages[0]
+        self._settings = {
+            name: [*((k, override(v)) for k, v in cell.items()), *options.overrides]
+            for name, cell in cells.items()
+        }
+        self.times_s: dict[str, npt.NDArray[np.float64]] = {
+            name: of_cell.plt_ms[0] / 1000 for name, of_cell in zip(cells, loads, strict=True)
+        }
+
+    def median_load(self, name: str) -> Outcome:
+        """The run with the (lower) median load time under a scenario."""
+        times = self.times_s[name]
+        run = int(np.argsort(times, kind="stable")[(len(times) - 1) // 2])
+        scenario = Scenario.resolve("pcp", None, self._settings[name])
+        return Outcome.from_json(simulate(self._page, scenario, run))
+
+
+def spread_line(values: Sequence[float] | npt.NDArray[np.float64]) -> list[float]:
     """Mean, sample standard deviation, least and most."""
-    sd = statistics.stdev(values) if len(values) > 1 else 0.0
-    return [statistics.fmean(values), sd, min(values), max(values)]
-
-
-def median_run(times: Sequence[float]) -> int:
-    """The run whose time is the (lower) median."""
-    return sorted(range(len(times)), key=lambda run: times[run])[(len(times) - 1) // 2]
-
-
-def load_run(
-    site: PageSet, values: Mapping[str, object], options: PresetOptions, run: int
-) -> Outcome:
-    """One run of a cell as `grid.run_cells` runs it, with all that an outcome holds."""
-    scenario = Scenario.resolve(
-        "pcp", None, [*((key, str(v)) for key, v in values.items()), *options.overrides]
-    )
-    return Outcome.from_json(simulate(site.pages[0], scenario, run))
+    times = np.asarray(values)
+    sd = float(times.std(ddof=1)) if len(times) > 1 else 0.0
+    return [float(times.mean()), sd, float(times.min()), float(times.max())]

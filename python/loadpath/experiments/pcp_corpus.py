@@ -155,6 +155,12 @@ STATEMENTS: Sequence[Statement] = (
     ),
     Statement(
         "4.2.2",
+        "... from hosts that share a site with others (%)",
+        "",
+        _over_pages("sharded_resource_percent", median),
+    ),
+    Statement(
+        "4.2.2",
         "sites without advertisements (%)",
         "30",
         _over_pages("ad_resource_percent", _at_most(0.0)),

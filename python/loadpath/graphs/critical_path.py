@@ -1,7 +1,7 @@
 """The critical path: what the load event waited for.
 
-That of a recording is the longest path by recorded durations, an estimate (`critical_path`); that of
-a simulated load is what its browser really waited for, which the engine tells
+That of a recording is the longest path by recorded durations, an estimate (`critical_path`); that
+of a simulated load is what its browser really waited for, which the engine tells
 (`simulated_critical_path`).
 """
 
@@ -178,7 +178,7 @@ def simulated_critical_path(graph: Graph, outcome: Outcome) -> CriticalPath:
             timer_wait_ms=step.timer_wait_ms,
             busy_wait_ms=step.main_thread_wait_ms,
             duration_ms=step.end_ms - step.start_ms,
-            phases_ms=step.phases and msgspec.structs.asdict(step.phases),
+            phases_ms=msgspec.structs.asdict(step.phases) if step.phases else None,
         )
         for step in outcome.critical_path.steps
     ]

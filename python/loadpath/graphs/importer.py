@@ -180,11 +180,9 @@ def _import_page(
     fetch_late_references: bool,
     transforms: Sequence[str],
 ) -> tuple[dict[str, object], dict[str, int]]:
-    data, sharded, report = _convert(
-        source, page, fetch_late_references=fetch_late_references
-    )
+    data, sharded, report = _convert(source, page, fetch_late_references=fetch_late_references)
     file = f"{page['name']}.json"
-    (folder / file).write_bytes(changed_graph(data, transforms, str(graph)))
+    (folder / file).write_bytes(changed_graph(data, transforms, str(source / page["graph"])))
     counts: dict[str, int] = json.loads(report)
     no_sharding = page["no_sharding"]
     entry: dict[str, object] = {

@@ -34,16 +34,16 @@ impl Endpoint {
         self.receive(now, s, window_only);
     }
 
-    /// What leaves before anything new: SYNs, duplicate ACKs, what is sent again, probes.
+    /// [`poll_own`](Self::poll_own) may have something.
     #[inline]
-    pub(crate) fn poll_own(&mut self, now: SimTime) -> Option<Segment> {
-        let quiet = self.state == State::Established
-            && self.receiver.ack_due() != AckDue::Duplicate
-            && !self.sender.may_send_again();
-        if quiet { None } else { self.poll_own_segment(now) }
+    pub(crate) fn may_have_own(&self) -> bool {
+        self.state != State::Established
+            || self.receiver.ack_due() == AckDue::Duplicate
+            || self.sender.may_send_again()
     }
 
-    fn poll_own_segment(&mut self, now: SimTime) -> Option<Segment> {
+    /// What leaves before anything new: SYNs, duplicate ACKs, what is sent again, probes.
+    pub(crate) fn poll_own(&mut self, now: SimTime) -> Option<Segment> {
         let segment = match self.state {
             State::Closed | State::Listen => return None,
             _ if !self.sends() => self.poll_syn(now)?,
@@ -64,14 +64,14 @@ impl Endpoint {
         self.data_segment(now, &sent, false)
     }
 
-    /// What leaves when there is nothing new: FIN, a rescue of SACK, an ACK alone.
+    /// [`poll_rest`](Self::poll_rest) may have something.
     #[inline]
-    pub(crate) fn poll_rest(&mut self, now: SimTime) -> Option<Segment> {
-        let quiet = self.receiver.ack_due() == AckDue::No && self.sender.has_no_rest();
-        if quiet { None } else { self.poll_rest_segment(now) }
+    pub(crate) fn may_have_rest(&self) -> bool {
+        self.receiver.ack_due() != AckDue::No || !self.sender.has_no_rest()
     }
 
-    fn poll_rest_segment(&mut self, now: SimTime) -> Option<Segment> {
+    /// What leaves when there is nothing new: FIN, a rescue of SACK, an ACK alone.
+    pub(crate) fn poll_rest(&mut self, now: SimTime) -> Option<Segment> {
         if !self.sends() {
             return None;
         }

@@ -46,6 +46,16 @@ struct Departure {
     data_seq: u64,
 }
 
+/// Places of the bits that are set, lowest first.
+#[inline]
+fn places(mut bits: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = bits.trailing_zeros() as usize;
+        bits &= bits.checked_sub(1)?;
+        Some(place)
+    })
+}
+
 /// One end of a connection over several subflows.
 #[derive(Clone, Debug)]
 pub struct MultipathEndpoint {
@@ -347,7 +357,12 @@ impl MultipathEndpoint {
     /// The next segment to send now, with its path. On each subflow what is sent again comes before new
     /// data, and an ACK alone only if nothing carries it.
     pub fn poll_transmit(&mut self, now: SimTime) -> Option<(PathId, MultipathSegment)> {
-        for i in 0..self.subflows.len() {
+        let (mut own, mut rest) = (0, 0);
+        for (i, subflow) in self.subflows.iter().enumerate() {
+            own |= u8::from(subflow.may_have_own()) << i;
+            rest |= u8::from(subflow.endpoint.may_have_rest()) << i;
+        }
+        for i in places(own) {
             let subflow = &mut self.subflows[i];
             if let Some(tcp) = subflow.endpoint.poll_own(now) {
                 return Some(self.dress(i, tcp));
@@ -369,12 +384,14 @@ impl MultipathEndpoint {
             self.receiver.on_ack_sent();
             if let Some(i) = self.fastest_usable() {
                 self.subflows[i].endpoint.owe_ack();
+                rest |= 1 << i;
             }
         }
         if self.closing && self.pool.bytes() == 0 && self.log.outstanding() == 0 {
             self.subflows.iter_mut().for_each(|s| s.endpoint.close());
+            rest = !0 >> (MAX_SUBFLOWS - self.subflows.len());
         }
-        for i in 0..self.subflows.len() {
+        for i in places(rest) {
             if let Some(tcp) = self.subflows[i].endpoint.poll_rest(now) {
                 return Some(self.dress(i, tcp));
             }
@@ -383,6 +400,7 @@ impl MultipathEndpoint {
     }
 
     /// Adds what the connection puts into every segment of its subflows.
+    #[inline]
     fn dress(&mut self, i: usize, tcp: Segment) -> (PathId, MultipathSegment) {
         let data_seq = if tcp.len > 0 {
             let first = tcp.seq + u64::from(tcp.flags.has(Flags::SYN));
@@ -393,6 +411,7 @@ impl MultipathEndpoint {
         self.dress_data(i, tcp, data_seq)
     }
 
+    #[inline]
     fn dress_data(
         &mut self,
         i: usize,
@@ -437,8 +456,24 @@ impl MultipathEndpoint {
         {
             return Some(sent);
         }
+        let len = self.pool.next_len(self.mss);
+        let last = u64::from(len) == self.pool.bytes();
+        let mut room = 0u8;
+        for (i, subflow) in self.subflows.iter_mut().enumerate() {
+            room |= u8::from(subflow.has_room_for(now, len, last)) << i;
+        }
+        if room == 0 && !self.scheduler.queues_ahead() {
+            // Nothing can leave, but a closed window is noticed.
+            self.forget_arrived();
+            if self.pool.bytes() > 0 && self.subflows.iter().any(Subflow::is_usable) {
+                self.window_room(now);
+            }
+            return None;
+        }
         let mut views = std::mem::take(&mut self.views);
-        self.look(now, &mut views);
+        views.clear();
+        let view = |(i, subflow): (usize, &Subflow)| subflow.path_view(room & (1 << i) != 0);
+        views.extend(self.subflows.iter().enumerate().map(view));
         let sent = if views.iter().any(|view| view.usable) {
             self.schedule(now, &mut views, repeats)
         } else {
@@ -446,14 +481,6 @@ impl MultipathEndpoint {
         };
         self.views = views;
         sent
-    }
-
-    fn look(&mut self, now: SimTime, views: &mut Vec<PathView>) {
-        let bytes = self.pool.bytes();
-        let len = self.pool.next_len(self.mss);
-        let last = u64::from(len) == bytes;
-        views.clear();
-        views.extend(self.subflows.iter_mut().map(|s| s.path_view(now, len, last)));
     }
 
     fn schedule(
@@ -582,10 +609,17 @@ impl MultipathEndpoint {
         Some(self.send_on(now, i, entry.chunk, entry.data_seq))
     }
 
+    /// What arrived in the meantime need not be sent again.
+    fn forget_arrived(&mut self) {
+        let una = self.log.una();
+        while self.again.first_key_value().is_some_and(|(&data_seq, _)| data_seq < una) {
+            self.again.pop_first();
+        }
+    }
+
     /// What was lost or stranded on one subflow goes on another.
     fn poll_again(&mut self, now: SimTime, views: &[PathView]) -> Option<Departure> {
-        let una = self.log.una();
-        self.again = self.again.split_off(&una);
+        self.forget_arrived();
         let mut chosen = None;
         for (&data_seq, &why) in &self.again {
             let Some(entry) = self.log.at(data_seq).filter(|e| e.data_seq == data_seq) else {

@@ -75,6 +75,10 @@ impl MultipathSegment {
     /// blocks beside a data ACK, all beside a mapping.
     pub(crate) fn count_option(&mut self) {
         let bytes = self.option.wire_bytes(&self.tcp);
+        self.tcp.wire_bytes += bytes;
+        if self.tcp.report == Report::None {
+            return;
+        }
         let before = self.tcp.report.wire_bytes();
         if let Report::Sack(blocks) = &mut self.tcp.report {
             for i in (0..blocks.len()).rev() {
@@ -87,7 +91,7 @@ impl MultipathSegment {
             }
         }
         let after = self.tcp.report.wire_bytes();
-        self.tcp.wire_bytes = self.tcp.wire_bytes + bytes + after - before;
+        self.tcp.wire_bytes = self.tcp.wire_bytes + after - before;
     }
 }
 

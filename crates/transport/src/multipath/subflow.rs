@@ -162,13 +162,26 @@ impl Subflow {
         Some(SubflowView { window: sender.window(), srtt, loss_interval })
     }
 
-    /// For a scheduler that has a segment of `len` bytes, the last one if `last`.
-    pub fn path_view(&mut self, now: SimTime, len: u32, last: bool) -> PathView {
-        let usable = self.is_usable();
-        let room = usable && self.endpoint.sender_mut().has_room_for(now, len, last);
+    /// Something leaves before new data.
+    #[inline]
+    pub fn may_have_own(&self) -> bool {
+        self.push_due || self.probe_due || self.endpoint.may_have_own()
+    }
+
+    /// A segment of `len` bytes, the last one if `last`, may leave at once.
+    #[inline]
+    pub fn has_room_for(&mut self, now: SimTime, len: u32, last: bool) -> bool {
+        self.is_usable()
+            && self.endpoint.sender_mut().has_room_for(now, len, last)
+            && self.queue.is_empty()
+    }
+
+    /// For a scheduler; `room` is what [`has_room_for`](Self::has_room_for) said.
+    #[inline]
+    pub fn path_view(&self, room: bool) -> PathView {
         PathView {
-            usable,
-            room: room && self.queue.is_empty(),
+            usable: self.is_usable(),
+            room,
             queued: self.queued_bytes,
             ..PathView::of(&self.endpoint)
         }

@@ -13,7 +13,7 @@ impl Sender {
     /// [`poll_again`](Self::poll_again) may have something.
     #[inline]
     pub fn may_send_again(&self) -> bool {
-        self.probe_due || self.log.has_waiting() || !self.tail_loss.is_off()
+        self.probe_due || self.log.has_waiting() || self.tail_loss.is_due()
     }
 
     /// Neither FIN nor a rescue is wanted.

@@ -81,37 +81,30 @@ impl fmt::Display for AsyncScript {
 fn release_parser(graph: &mut PageGraph, file: u32) {
     let view = View::new(graph);
     let pieces = view.pieces_of_script(file);
-    let own = |index: &u32| *index == file || pieces.contains(index);
+    let own: BTreeSet<u32> = pieces.iter().copied().chain([file]).collect();
     let is_style = |index: u32| matches!(view.kind(index), ActivityKind::Evaluation(e) if e.kind == EvaluationKind::Style);
-    // What the parser waits for from now on, in the script's place.
-    let mut instead = BTreeSet::new();
-    let mut no_longer = Vec::new();
-    for &piece in std::iter::once(&file).chain(&pieces) {
-        for &parent in view.topology.parents.of(piece) {
-            if is_style(parent) {
-                no_longer.push((parent, piece));
-            } else if !own(&parent) {
-                instead.insert(parent);
+    let mut removed = BTreeSet::new();
+    let mut added = BTreeSet::new();
+    for &piece in &own {
+        for &chunk in view.parsers_waiting_for(piece) {
+            removed.insert((piece, chunk));
+            // The parser handed this down to the load event.
+            added.insert((piece, view.load_event()));
+            // In the script's place the parser waits for what the script waited for.
+            let above = view.ancestors(piece);
+            for &earlier in own.iter().filter(|&&i| i == piece || above[i as usize]) {
+                let parents = view.topology.parents.of(earlier);
+                let others = parents.iter().filter(|&parent| !own.contains(parent));
+                added.extend(others.filter(|&&p| !is_style(p)).map(|&parent| (parent, chunk)));
             }
         }
+        let styles = view.topology.parents.of(piece).iter().filter(|&&parent| is_style(parent));
+        removed.extend(styles.map(|&style| (style, piece)));
     }
-    let mut parsers = BTreeSet::new();
-    let mut last = Vec::new();
-    for &piece in std::iter::once(&file).chain(&pieces) {
-        for &chunk in view.parsers_waiting_for(piece) {
-            parsers.insert(chunk);
-            no_longer.push((piece, chunk));
-            last.push(piece);
-        }
-    }
-    let id = |index: u32| view.id(index).to_owned();
-    let removed: Vec<(u32, String)> = no_longer.iter().map(|&(from, to)| (from, id(to))).collect();
-    let mut added: Vec<(u32, String)> = Vec::new();
-    for &parent in &instead {
-        added.extend(parsers.iter().map(|&chunk| (parent, id(chunk))));
-    }
-    // The parser handed this down to the load event.
-    added.extend(last.iter().map(|&piece| (piece, graph.load_event.clone())));
+    let ids = |edges: BTreeSet<(u32, u32)>| -> Vec<(u32, String)> {
+        edges.into_iter().map(|(from, to)| (from, view.id(to).to_owned())).collect()
+    };
+    let (removed, added) = (ids(removed), ids(added));
     for (from, to) in removed {
         graph.activities[from as usize].children.retain(|child| *child != to);
     }

@@ -130,6 +130,7 @@ fn late_found(view: &View<'_>, head: u32) -> Vec<u32> {
                     _ => false,
                 })
                 && !view.holds_up_a_parser(index)
+                && !view.is_document(index)
         })
         .collect()
 }

@@ -111,6 +111,12 @@ impl<'g> View<'g> {
         above
     }
 
+    /// Whether stretches of the resource are parsed, whatever its type.
+    pub fn is_document(&self, index: u32) -> bool {
+        let children = self.topology.children.of(index);
+        children.iter().any(|&child| matches!(self.kind(child), ActivityKind::DownloadChunk(_)))
+    }
+
     /// What made the browser request a resource: its parents, and in place of timers what set them
     /// (importers write unexplained waits as timers that the parser sets).
     pub fn causes(&self, resource: u32) -> BTreeSet<u32> {

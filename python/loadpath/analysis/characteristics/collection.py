@@ -128,7 +128,7 @@ def characterise(
     >>> from loadpath.analysis.characteristics import read_sources
     >>> found = characterise(read_sources(["example:figure-3-1"]))
     >>> found.pages[0].total
-    Amount(resources=4, bytes=91000, hosts=1)
+    Amount(resources=4, bytes=31663, hosts=1)
     """
     pages: list[PageCharacteristics] = []
     resources: list[ResourceRecord] = []
@@ -226,6 +226,8 @@ METRICS: Mapping[str, Metric] = {
     "own_host_percent": _percent(lambda page: page.own, "hosts"),
     "own_resource_percent": _percent(lambda page: page.own, "resources"),
     "own_byte_percent": _percent(lambda page: page.own, "bytes"),
+    "sharded_host_percent": _percent(lambda page: page.sharded, "hosts"),
+    "sharded_resource_percent": _percent(lambda page: page.sharded, "resources"),
     "main_host_resource_percent": _percent(lambda page: page.main_host, "resources"),
     "main_host_byte_percent": _percent(lambda page: page.main_host, "bytes"),
     "largest_host_resource_percent": _percent(lambda page: page.largest_host, "resources"),

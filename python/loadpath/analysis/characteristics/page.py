@@ -108,8 +108,9 @@ class PageCharacteristics(msgspec.Struct, frozen=True, kw_only=True):
     sites
         Registrable domains among the hosts.
     own
-        Hosts below the registrable domain of the main document, and what they serve: the page's
-        shards.
+        Hosts below the registrable domain of the main document, and what they serve.
+    sharded
+        Hosts that share a registrable domain with another host of the page, third parties' too.
     main_host, largest_host
         What the main document's host serves; what the host with most bytes serves.
     cdn
@@ -133,6 +134,7 @@ class PageCharacteristics(msgspec.Struct, frozen=True, kw_only=True):
     total: Amount
     sites: int
     own: Amount
+    sharded: Amount
     main_host: Amount
     largest_host: Amount
     cdn: Amount
@@ -201,6 +203,7 @@ def characterise_page(
     records = list(_records(graph, filters))
     main = host_of(str(graph.data["url"])) or ""
     by_host = _grouped(records, "host")
+    hosts_of = {site: {r.host for r in group} for site, group in _grouped(records, "site").items()}
     largest = max(by_host.values(), key=lambda group: sum(r.bytes for r in group), default=[])
     chunks = (a for id, a in graph.activities.items() if graph.kinds[id] is Kind.DOWNLOAD)
     page = PageCharacteristics(
@@ -209,6 +212,7 @@ def characterise_page(
         total=_amount(records),
         sites=len({record.site for record in records}),
         own=_amount(r for r in records if r.site == site_of(main)),
+        sharded=_amount(r for r in records if len(hosts_of[r.site]) > 1),
         main_host=_amount(by_host.get(main, [])),
         largest_host=_amount(largest),
         cdn=_amount(r for r in records if r.cdn is not None),

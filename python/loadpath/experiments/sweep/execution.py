@@ -5,8 +5,8 @@ machine computes a part, in which order, or how often.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,13 +17,24 @@ import pyarrow as pa
 from loadpath import _core
 from loadpath._core import Page
 from loadpath.errors import StoreError, hinted
-from loadpath.experiments.sweep.pages import PlannedPage, open_pages
+from loadpath.experiments.sweep.pages import open_pages
 from loadpath.experiments.sweep.plan import Part, Plan
 from loadpath.experiments.sweep.reuse import Finder, Indices
 from loadpath.experiments.sweep.specification import TRANSFORM, Specification
 from loadpath.experiments.sweep.store import FIGURES, PlanFolder, row_schema, writing
 
-__all__ = ["Executor", "LocalExecutor", "Pages", "SweepResult", "compute_part", "run_plan", "sweep"]
+__all__ = [
+    "Executor",
+    "LocalExecutor",
+    "OpenPart",
+    "Pages",
+    "Report",
+    "SweepResult",
+    "compute_part",
+    "run_plan",
+    "simulate",
+    "sweep",
+]
 
 PAGES_IN_MEMORY = 256
 """Compiled pages that are kept; one of the corpus takes some 150 kB."""
@@ -36,10 +47,18 @@ _DTYPES = {"g": np.dtype("<f8"), "l": np.dtype("<i8")}
 """Format strings of the Arrow C data interface."""
 
 
+class Loadable(Protocol):
+    """What a page is compiled from: `PlannedPage`, or what a worker has instead of its file."""
+
+    def load(self) -> Page:
+        """Compile it."""
+        ...
+
+
 class Pages:
     """Compiled pages of a plan, those used last kept in memory."""
 
-    def __init__(self, pages: Sequence[PlannedPage]) -> None:
+    def __init__(self, pages: Sequence[Loadable]) -> None:
         self._pages = pages
         self._loaded: OrderedDict[int, Page] = OrderedDict()
 
@@ -56,7 +75,7 @@ class Executor(Protocol):
 
     def tables(
         self, plan: Plan, parts: Iterable[Part], finder: Finder, report: Report
-    ) -> Iterator[tuple[Part, pa.Table]]:
+    ) -> Generator[tuple[Part, pa.Table]]:
         """Parts with their rows as they get finished.
 
         `report` is called with the number of loads finished since the start.
@@ -72,7 +91,7 @@ class LocalExecutor:
 
     def tables(
         self, plan: Plan, parts: Iterable[Part], finder: Finder, report: Report
-    ) -> Iterator[tuple[Part, pa.Table]]:
+    ) -> Generator[tuple[Part, pa.Table]]:
         """See `Executor`."""
         pages = Pages(plan.pages)
         done = 0
@@ -115,27 +134,61 @@ def compute_part(
     report
         Called a few times a second with the number of finished loads of the part.
     """
-    rows = np.arange(part.first, part.end, dtype=np.int64)
+    begun = OpenPart(plan, part, finder)
+    for rows in _by_pages(plan, begun.missing):
+        told = None if report is None else _after(begun.finished, report)
+        begun.add(rows, simulate(plan, pages, rows, threads=threads, report=told))
+    return begun.table()
+
+
+class OpenPart:
+    """A part on its way: which of its loads are missing, and the figures of the others.
+
+    Parameters
+    ----------
+    plan, part
+        What to compute.
+    finder
+        Where figures are looked for before they are computed; they are the same.
+    """
+
+    def __init__(self, plan: Plan, part: Part, finder: Finder | None) -> None:
+        self.part = part
+        self.finished = 0
+        """Loads whose figures are there."""
+        self._plan = plan
+        self._rows: list[Indices] = []
+        self._figures: list[pa.Table] = []
+        rows = np.arange(part.first, part.end, dtype=np.int64)
+        for at, figures in () if finder is None else finder.find(*_places(plan, rows)):
+            self.add(rows[at], figures)
+        self.missing: Indices = np.setdiff1d(rows, np.concatenate([*self._rows, rows[:0]]))
+        """Numbers of the loads that no plan had when this began."""
+
+    def add(self, rows: Indices, figures: pa.Table) -> None:
+        """Figures of the loads with these numbers."""
+        self._rows.append(rows)
+        self._figures.append(figures)
+        self.finished += len(rows)
+
+    @property
+    def is_complete(self) -> bool:
+        """Nothing is missing."""
+        return self.finished == self.part.rows
+
+    def table(self) -> pa.Table:
+        """The rows in order of their numbers, in whatever order the figures came."""
+        assert self.is_complete
+        rows = np.concatenate(self._rows)
+        order = np.argsort(rows)
+        return _table(self._plan, rows[order], pa.concat_tables(self._figures).take(order))
+
+
+def _places(plan: Plan, rows: Indices) -> tuple[Indices, Indices, Indices]:
+    """Indices of page and scenario, and runs, of loads."""
     cells, runs = np.divmod(rows, plan.specification.runs)
     page, scenario = np.divmod(cells, plan.scenario_count)
-    found = [] if finder is None else list(finder.find(page, scenario, runs))
-    places, tables = [at for at, _ in found], [table for _, table in found]
-    missing = np.setdiff1d(np.arange(part.rows), np.concatenate([*places, rows[:0]]))
-    finished = part.rows - len(missing)
-    for at in _by_pages(missing, page):
-        tables.append(
-            _simulate(
-                plan,
-                pages,
-                (page[at], scenario[at], runs[at]),
-                threads,
-                None if report is None else _after(finished, report),
-            )
-        )
-        places.append(at)
-        finished += len(at)
-    figures = pa.concat_tables(tables).take(np.argsort(np.concatenate(places)))
-    return _table(plan, (rows, page, scenario, runs), figures)
+    return page, scenario, runs
 
 
 def _after(before: int, report: Report) -> Report:
@@ -143,23 +196,23 @@ def _after(before: int, report: Report) -> Report:
     return lambda finished: report(before + finished)
 
 
-def _by_pages(places: Indices, page: Indices) -> Iterator[Indices]:
+def _by_pages(plan: Plan, rows: Indices) -> Iterator[Indices]:
     """Splits a list of loads, in order of pages, by as many pages as fit in memory."""
-    if not len(places):
+    if not len(rows):
         return
-    ordinal = np.unique(page[places], return_inverse=True)[1] // PAGES_IN_MEMORY
-    yield from np.split(places, np.flatnonzero(np.diff(ordinal)) + 1)
+    page, _, _ = _places(plan, rows)
+    ordinal = np.unique(page, return_inverse=True)[1] // PAGES_IN_MEMORY
+    yield from np.split(rows, np.flatnonzero(np.diff(ordinal)) + 1)
 
 
-def _simulate(
-    plan: Plan,
-    pages: Pages,
-    loads: tuple[Indices, Indices, Indices],
-    threads: int,
-    report: Report | None,
+def simulate(
+    plan: Plan, pages: Pages, rows: Indices, *, threads: int = 0, report: Report | None = None
 ) -> pa.Table:
-    """Figures of the given loads (page and scenario indices, runs)."""
-    page, scenario, run = loads
+    """Figures (`FIGURES`) of the loads with the given numbers, in their order.
+
+    Parameters are those of `compute_part`.
+    """
+    page, scenario, run = _places(plan, rows)
     page_indices, page = np.unique(page, return_inverse=True)
     scenario_indices, scenario = np.unique(scenario, return_inverse=True)
     columns, failures = _core.summarise_columns(
@@ -184,10 +237,8 @@ def _little_endian(column: Indices) -> bytes:
     return column.astype("<i8").tobytes()
 
 
-def _table(
-    plan: Plan, loads: tuple[Indices, Indices, Indices, Indices], figures: pa.Table
-) -> pa.Table:
-    rows, page, scenario, runs = loads
+def _table(plan: Plan, rows: Indices, figures: pa.Table) -> pa.Table:
+    page, scenario, runs = _places(plan, rows)
     schema = row_schema(plan)
     page_indices, page = np.unique(page, return_inverse=True)
     scenario_indices, place = np.unique(scenario, return_inverse=True)
@@ -313,9 +364,10 @@ def run_plan(
             tables = (executor or LocalExecutor()).tables(
                 plan, parts, Finder(folder, store), lambda new: report(done + new)
             )
-            for part, table in tables:
-                folder.write(part, table)
-                failed += part.rows - table.column("failure").null_count
+            with closing(tables):
+                for part, table in tables:
+                    folder.write(part, table)
+                    failed += part.rows - table.column("failure").null_count
         return SweepResult(folder, plan, plan.rows - done, failed, tuple(damaged))
 
 

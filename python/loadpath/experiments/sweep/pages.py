@@ -16,7 +16,15 @@ from loadpath._core import Page
 from loadpath.errors import CorpusError, NotFoundError, SpecificationError, hinted
 from loadpath.experiments.corpus import CorpusEntry, open_corpus_folder
 from loadpath.experiments.sweep.specification import PageSelection
-from loadpath.pages import EXAMPLE_PREFIX, example_names, find_pages, load_graph, read_page
+from loadpath.pages import (
+    EXAMPLE_PREFIX,
+    PageContent,
+    example_names,
+    find_pages,
+    load_graph,
+    read_content,
+    read_page,
+)
 from loadpath.transforms import AS_IT_IS
 
 __all__ = ["CORPUS_PREFIX", "PlannedPage", "open_pages", "plan_page"]
@@ -34,7 +42,7 @@ class PlannedPage:
     source: str
     """What finds it again."""
     file: str
-    """What `load_graph` reads."""
+    """What `read_content` reads."""
     digest: str
     """Of the graph's file and its server delays."""
     transform: str = AS_IT_IS
@@ -47,9 +55,17 @@ class PlannedPage:
         text = f"{self.digest} {self.transform}"
         return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
 
+    def content(self) -> PageContent:
+        """Read it."""
+        return read_content(self.file)
+
     def load(self) -> Page:
         """Read, transform and compile it."""
-        return self.after_transform(load_graph(self.file))
+        return self.compile(self.content())
+
+    def compile(self, content: PageContent) -> Page:
+        """Transform and compile it, here or where its file is not."""
+        return self.after_transform(content.compile())
 
     def after_transform(self, page: Page) -> Page:
         """The page as it is loaded, from the page as it was read."""

@@ -101,7 +101,11 @@ impl CompletionEstimator {
 
 /// rtt · bytes / window.
 fn part_of(rtt: u64, bytes: u64, window: u64) -> u64 {
-    (u128::from(rtt) * u128::from(bytes) / u128::from(window)) as u64
+    match rtt.checked_mul(bytes) {
+        // A division of 64 bits is a third of one of 128.
+        Some(product) => product / window,
+        None => (u128::from(rtt) * u128::from(bytes) / u128::from(window)) as u64,
+    }
 }
 
 fn rounds_of(rtt: u64, rounds: u128) -> u64 {

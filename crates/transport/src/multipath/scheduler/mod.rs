@@ -146,6 +146,11 @@ impl Scheduler {
         }
     }
 
+    /// It may put data on a subflow that has no room for them.
+    pub fn queues_ahead(&self) -> bool {
+        matches!(self, Scheduler::Otias(_))
+    }
+
     /// It may choose [`Choice::Again`], even if the pool is empty.
     pub fn repeats(&self) -> bool {
         matches!(self, Scheduler::Redundant(_))

@@ -20,7 +20,12 @@ impl Stream {
 
 impl Schedule for Stream {
     fn choose(&mut self, s: &Situation) -> Option<Choice> {
-        s.available().next()?;
+        let (first, path) = s.fastest_available()?;
+        let alone = s.available().nth(1).is_none();
+        if alone && s.usable().all(|(_, p)| path.srtt <= p.srtt) {
+            // No subflow, and so not the best of them, is faster than half this one's round trip.
+            return Some(Choice::New { subflow: first, message: 0 });
+        }
         let mut bytes = 0;
         let messages = if self.look_ahead { usize::MAX } else { 1 };
         for (message, remaining) in s.pool.remaining().enumerate().take(messages) {
