@@ -127,7 +127,7 @@ def _sweep(
             matrix[axis] = [choice[axis] for choice in choices]
     numbered = {
         number: {
-            axis: choices.index({k: v for k, v in cell.items() if any(k in c for c in choices)})
+            axis: choices.index(_part(cell, axis, axes))
             for axis, choices in axes.items()
             if len(choices) > 1
         }
@@ -163,6 +163,15 @@ def _axes(cells: list[dict[str, object]]) -> dict[str, list[dict[str, object]]]:
     if rest and rest != [{}]:
         axes[VARIANT] = rest
     return axes
+
+
+def _part(
+    cell: Cell, axis: str, axes: Mapping[str, Sequence[Mapping[str, object]]]
+) -> dict[str, object]:
+    """What an axis says of a cell; the choices of `VARIANT` need not be of the same keys."""
+    if axis == VARIANT:
+        return {key: value for key, value in cell.items() if key not in axes}
+    return {axis: cell[axis]}
 
 
 def _distinct(cells: Any) -> list[dict[str, object]]:
