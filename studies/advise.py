@@ -32,7 +32,7 @@ import numpy as np
 import typer
 
 from loadpath.analysis.statistics import describe
-from loadpath.api import simulate_many
+from loadpath.api import resolve_scenario, summarise_many
 from loadpath.cli.console import print_note
 from loadpath.experiments.advice import (
     Advice,
@@ -45,7 +45,6 @@ from loadpath.experiments.advice import (
 )
 from loadpath.experiments.advice.networks import conditions, with_settings
 from loadpath.output import write_atomic
-from loadpath.parameters import resolve_scenario
 from loadpath.sources import CORPUS_PREFIX, PageSource, open_page
 from tables import csv_text, markdown_table
 
@@ -127,7 +126,7 @@ def _untold(found: Advice, source: PageSource, profile: str, network: str, runs:
         for condition in conditions(scenario):
             before = with_settings(scenario, condition.settings)
             after = with_settings(before, item.change.settings)
-            loads = simulate_many(
+            loads = summarise_many(
                 [(source.page, before, run) for run in range(runs)]
                 + [(page, after, run) for run in range(runs)]
             )
