@@ -31,8 +31,9 @@ import msgspec
 import numpy as np
 import typer
 
+from loadpath._core import Scenario
 from loadpath.analysis.statistics import describe
-from loadpath.api import simulate_many
+from loadpath.api import resolve_scenario, summarise_many
 from loadpath.cli.console import print_note
 from loadpath.experiments.advice import (
     Advice,
@@ -45,11 +46,12 @@ from loadpath.experiments.advice import (
 )
 from loadpath.experiments.advice.networks import conditions, with_settings
 from loadpath.output import write_atomic
-from loadpath.parameters import resolve_scenario
 from loadpath.sources import CORPUS_PREFIX, PageSource, open_page
 from tables import csv_text, markdown_table
 
 SITES = 20
+JITTER = 0.1
+"""Thesis section 3.7.7.1: RTTs within a tenth of their mean."""
 CSV_COLUMNS = [
     "page",
     "network",
@@ -81,9 +83,15 @@ def corpus_pages(corpus: Path, count: int) -> list[str]:
     return [f"{CORPUS_PREFIX}{index[i * len(index) // count]['name']}" for i in range(count)]
 
 
+def _scenario(profile: str, network: str) -> Scenario:
+    """With the thesis's jitter: without anything random an interval over runs says nothing."""
+    jitter = {"network.jitter_fraction": JITTER}
+    return resolve_scenario(profile=profile, connectivity=network, set=jitter)
+
+
 def examine(source: PageSource, profile: str, network: str, runs: int) -> Case:
     """Advice on a page, and the three checks."""
-    scenario = resolve_scenario(profile=profile, connectivity=network)
+    scenario = _scenario(profile, network)
     began, cpu = time.monotonic(), time.process_time()
     found = advise(source, scenario, AdviceOptions(runs=runs))
     seconds, cpu_seconds = time.monotonic() - began, time.process_time() - cpu
@@ -111,7 +119,7 @@ def examine(source: PageSource, profile: str, network: str, runs: int) -> Case:
 
 def _untold(found: Advice, source: PageSource, profile: str, network: str, runs: int) -> list[str]:
     """What is recommended and slower on a neighbour, by loads made anew, and not said to be so."""
-    scenario = resolve_scenario(profile=profile, connectivity=network)
+    scenario = _scenario(profile, network)
     text = markdown(found)
     untold = []
     recommended: list[Item] = [item for item in found.items if item.recommended]
@@ -127,7 +135,7 @@ def _untold(found: Advice, source: PageSource, profile: str, network: str, runs:
         for condition in conditions(scenario):
             before = with_settings(scenario, condition.settings)
             after = with_settings(before, item.change.settings)
-            loads = simulate_many(
+            loads = summarise_many(
                 [(source.page, before, run) for run in range(runs)]
                 + [(page, after, run) for run in range(runs)]
             )
@@ -297,11 +305,15 @@ def main(
             cases.append(case)
             words = "equal" if case.equal else "DIFFERENT"
             print_note(f"{name}, {chosen}: {case.seconds:.1f} s, {words}, untold {case.untold}")
-    command = "make study-advice"
+            _write(output, cases, runs, defaults)
+    print(output)
+
+
+def _write(output: Path, cases: list[Case], runs: int, profile: str) -> None:
+    """After each page, so that an interrupted study has something to show."""
     write_atomic(output / "advice.csv", csv_text(CSV_COLUMNS, csv_rows(cases)), force=True)
-    text = report(cases, command, runs, defaults)
+    text = report(cases, "make study-advice", runs, profile)
     write_atomic(output / "advice-tables.md", text, force=True)
-    print(text)
 
 
 if __name__ == "__main__":

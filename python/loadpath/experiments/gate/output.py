@@ -51,8 +51,8 @@ def junit(measured: Measurement, checks: list[Check]) -> bytes:
         "errors": "0",
         "skipped": str(count[Verdict.SKIPPED]),
     }
-    suites = ElementTree.Element("testsuites", name="loadpath check", **totals)
-    suite = ElementTree.SubElement(suites, "testsuite", name=measured.page, **totals)
+    suites = ElementTree.Element("testsuites", {"name": "loadpath check"} | totals)
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": measured.page} | totals)
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in (("label", measured.label), ("network", measured.network)):
         ElementTree.SubElement(properties, "property", name=name, value=value)
@@ -65,7 +65,8 @@ def junit(measured: Measurement, checks: list[Check]) -> bytes:
         elif check.verdict is Verdict.SKIPPED:
             ElementTree.SubElement(case, "skipped", message=check.message)
     ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n"
+    text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
 
 
 def _amount(value: float | None, unit: str) -> str:
