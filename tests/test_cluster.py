@@ -128,7 +128,7 @@ class TestErrors:
         ):
             pass
         assert ENGINE in str(caught.value)
-        assert "2 more processes differ" in str(caught.value)
+        assert " more)" in str(caught.value)
 
     def test_another_engine_is_refused_of_workers_that_come_later(self) -> None:
         shipment: Any = None

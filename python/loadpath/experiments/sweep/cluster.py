@@ -375,8 +375,12 @@ def _local(address: str) -> Iterator[LocalCluster]:
         # Their answers to whoever asks over HTTP.
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
-        # It looks at what Python does every 10 ms; we only call the engine.
+        # By default every process looks at itself up to a hundred times a second.
         "distributed.worker.profile.enabled": False,
+        "distributed.worker.memory.monitor-interval": "500ms",
+        "distributed.admin.tick.interval": "500ms",
+        "distributed.admin.system-monitor.interval": "5s",
+        "distributed.admin.system-monitor.disk": False,
         "distributed.admin.system-monitor.gil.enabled": False,
     }
     with (
@@ -427,7 +431,7 @@ def _other_engines(ours: str, found: Mapping[str, object]) -> ClusterError:
     what = (
         f"cannot be asked for it ({engine})" if isinstance(engine, Exception) else f"has {engine}"
     )
-    more = f", and {len(found) - 1} more processes differ" if len(found) > 1 else ""
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return hinted(
         ClusterError(f"this is engine {ours}, but {name} {what}{more}"),
         "the whole cluster needs the same version: pip install 'loadpath[cluster]' there",
