@@ -153,6 +153,23 @@ class TestErrors:
         with impatient(), pytest.raises(ClusterError), connected(address):
             pass
 
+    @pytest.mark.parametrize(
+        ("address", "required", "message"),
+        [
+            ("tls://127.0.0.1:1", False, "names no certificates"),
+            ("tcp://127.0.0.1:1", True, "requires encryption"),
+        ],
+    )
+    def test_encryption_that_is_not_set_up(
+        self, address: str, required: bool, message: str
+    ) -> None:
+        with (
+            config.set({"distributed.comm.require-encryption": required}),
+            pytest.raises(ClusterError, match=message),
+            connected(address),
+        ):
+            pass
+
     def test_loads_that_kill_worker_after_worker(self) -> None:
         worker: Any = None
         with (
