@@ -1,11 +1,13 @@
 """What a sweep costs beside its loads.
 
-usage: benches/sweep.py share|large|report [FOLDER]
+usage: benches/sweep.py share|large|report|cluster [FOLDER]
 
 share    100,000 loads of the example pages: part of the processor time that the engine has
 large    a plan of 21 million rows made, stored and queried, with figures drawn instead of
          simulated: time and peak memory of each step
 report   tables over one million rows, drawn likewise: time and peak memory
+cluster  24,000 loads with four threads here, and on four Dask workers here: time of both, and the
+         same files
 """
 
 import multiprocessing
@@ -23,7 +25,8 @@ import numpy as np
 from loadpath import _core
 from loadpath.analysis.cells import cell_table, comparison_table, stored_specification
 from loadpath.analysis.query import open_tables, run_query
-from loadpath.experiments.sweep.execution import SweepResult, sweep
+from loadpath.experiments.sweep.cluster import connected
+from loadpath.experiments.sweep.execution import Executor, LocalExecutor, SweepResult, sweep
 from loadpath.experiments.sweep.specification import parse_specification
 from loadpath.experiments.sweep.store import FIGURES, find_plan
 
@@ -40,11 +43,11 @@ baseline = { http.version = "h1" }
 """24 pages over 100 scenarios."""
 
 
-def run(store: Path, runs: int) -> SweepResult:
+def run(store: Path, runs: int, executor: Executor | None = None) -> SweepResult:
     """The matrix with so many runs."""
     text = f"runs = {runs}\n{MATRIX}"
     spec = parse_specification(text, origin="benchmark", folder=Path(), name="benchmark")
-    return sweep(spec, store=store)
+    return sweep(spec, store=store, executor=executor)
 
 
 def drawn(pages: Sequence[Any], scenarios: Sequence[Any], jobs: Any, **_: Any) -> Any:
@@ -68,7 +71,12 @@ def step(name: str, do: Callable[[], object]) -> None:
         result = do()
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{name}: {seconds:.1f} s, peak {peak:.0f} MiB; {result}", flush=True)
+        usages = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        cpu = sum(usage.ru_utime + usage.ru_stime for usage in usages)
+        print(
+            f"{name}: {seconds:.1f} s, processor {cpu:.1f} s, peak {peak:.0f} MiB; {result}",
+            flush=True,
+        )
 
     process = multiprocessing.get_context("fork").Process(target=measured)
     process.start()
@@ -112,6 +120,23 @@ def report(store: Path) -> None:
     tables(store)
 
 
+def cluster(store: Path) -> None:
+    """24 pages, 100 scenarios, 10 runs."""
+
+    def on_workers(runs: int, name: str) -> int:
+        with connected("local:4") as executor:
+            return run(store / name, runs, executor).computed
+
+    step("4 threads", lambda: run(store / "here", 10, LocalExecutor(4)).computed)
+    step("4 workers", lambda: on_workers(10, "there"))
+    step("4 workers, started for 1 run", lambda: on_workers(1, "one"))
+    files = [
+        {file.name: file.read_bytes() for file in folder.named().values()}
+        for folder in (find_plan(store / name) for name in ("here", "there"))
+    ]
+    print("the same files" if files[0] == files[1] else "the files DIFFER")
+
+
 def tables(store: Path) -> None:
     """What is asked of a store."""
     folder = find_plan(store)
@@ -134,4 +159,6 @@ def tables(store: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as folder:
-        {"share": share, "large": large, "report": report}[sys.argv[1]](Path(folder))
+        {"share": share, "large": large, "report": report, "cluster": cluster}[sys.argv[1]](
+            Path(folder)
+        )

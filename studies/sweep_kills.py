@@ -3,7 +3,7 @@
 Whatever is killed by signal 9, the sweep that is then resumed must have the files, byte for byte,
 of one that nothing interrupted: `make study-kills`. Writes a table to standard output.
 
-usage: studies/sweep_kills.py [--kills N] [--workers N] [--seed N]
+usage: studies/sweep_kills.py; --help lists the options
 """
 
 import os
@@ -263,12 +263,13 @@ def main(
     workers: Annotated[int, typer.Option(min=1, help="Single-thread workers.")] = 4,
     runs: Annotated[int, typer.Option(min=1, help="Runs of the 12 cells.")] = 400,
     seed: int = 1,
+    only: Annotated[Target | None, typer.Option(help="Kill nothing else.")] = None,
 ) -> None:
     """Run the study."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="loadpath-kills-") as folder:
         specification, expected = uninterrupted(Path(folder), runs=runs)
-        for target in Target:
+        for target in Target if only is None else [only]:
             with start_cluster(workers) as cluster:
                 outcome = kill_and_compare(
                     target,

@@ -62,6 +62,7 @@ WORKERS_S = 120.0
 CHECK_S = 5.0
 """How often a sweep that waits for tasks looks whether there are workers."""
 
+_START = "`dask scheduler --host 127.0.0.1 --no-dashboard` starts one; it prints its address"
 _KEPT = "what is finished is kept: --resume computes the rest, here or on any cluster"
 
 
@@ -340,7 +341,9 @@ def connected(address: str) -> Iterator[ClusterExecutor]:
     quiet = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
     with _quiet(), dask.config.set(quiet), ExitStack() as stack:
         cluster = stack.enter_context(_local(address)) if address.startswith(LOCAL) else address
-        with _explained(f"there is no Dask scheduler at {address}"):
+        with _explained(f"there is no Dask scheduler at {address}", _START):
+            if cluster is address:
+                _check_certificates(address)
             client = Client(cluster, set_as_default=False)
         stack.callback(client.close)
         with _explained():
@@ -375,8 +378,12 @@ def _local(address: str) -> Iterator[LocalCluster]:
         # Their answers to whoever asks over HTTP.
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
-        # It looks at what Python does every 10 ms; we only call the engine.
+        # By default every process looks at itself up to a hundred times a second.
         "distributed.worker.profile.enabled": False,
+        "distributed.worker.memory.monitor-interval": "500ms",
+        "distributed.admin.tick.interval": "500ms",
+        "distributed.admin.system-monitor.interval": "5s",
+        "distributed.admin.system-monitor.disk": False,
         "distributed.admin.system-monitor.gil.enabled": False,
     }
     with (
@@ -394,6 +401,22 @@ def _local(address: str) -> Iterator[LocalCluster]:
         ) as cluster,
     ):
         yield cluster
+
+
+def _check_certificates(address: str) -> None:
+    """What Dask would stumble over."""
+    configured = Security()
+    encrypted = address.startswith("tls://")
+    if encrypted and configured.get_connection_args("client")["ssl_context"] is None:
+        raise hinted(
+            ClusterError(f"{address}: Dask's configuration names no certificates"),
+            "they are distributed.comm.tls.ca-file, client.cert and client.key there",
+        )
+    if configured.require_encryption and not encrypted:
+        raise hinted(
+            ClusterError(f"{address}: Dask's configuration requires encryption"),
+            "addresses of schedulers that encrypt start with tls://",
+        )
 
 
 def _await_workers(client: Client, address: str) -> None:
@@ -427,7 +450,7 @@ def _other_engines(ours: str, found: Mapping[str, object]) -> ClusterError:
     what = (
         f"cannot be asked for it ({engine})" if isinstance(engine, Exception) else f"has {engine}"
     )
-    more = f", and {len(found) - 1} more processes differ" if len(found) > 1 else ""
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return hinted(
         ClusterError(f"this is engine {ours}, but {name} {what}{more}"),
         "the whole cluster needs the same version: pip install 'loadpath[cluster]' there",
@@ -435,7 +458,7 @@ def _other_engines(ours: str, found: Mapping[str, object]) -> ClusterError:
 
 
 @contextmanager
-def _explained(what: str = "the cluster is lost") -> Iterator[None]:
+def _explained(what: str = "the cluster is lost", hint: str = _KEPT) -> Iterator[None]:
     """Dask's errors as ours."""
     try:
         yield
@@ -447,4 +470,4 @@ def _explained(what: str = "the cluster is lost") -> Iterator[None]:
             f"perhaps for lack of memory: give a worker more, or fewer threads; {_KEPT}",
         ) from None
     except (concurrent.futures.CancelledError, OSError, TimeoutError, ValueError) as error:
-        raise hinted(ClusterError(f"{what}: {error}"), _KEPT) from error
+        raise hinted(ClusterError(f"{what}: {error}"), hint) from error
