@@ -295,7 +295,9 @@ impl Sender {
 
     fn on_new_ack(&mut self, now: SimTime, segment: &Segment, stats: &mut Stats) {
         if segment.echo <= now {
-            self.rtt.sample(now.since(segment.echo));
+            let rtt = now.since(segment.echo);
+            self.rtt.sample(rtt);
+            self.controller.on_rtt_sample(now, rtt);
         }
         let may_grow = self.growth.allows(&self.controller, self.log.pipe());
         let outstanding_before = self.log.outstanding();
@@ -354,7 +356,8 @@ impl Sender {
 
     fn grow(&mut self, now: SimTime, acked: u64) {
         let srtt = self.rtt.srtt().unwrap_or(SimDuration::ZERO);
-        self.controller.on_ack(&AckSample { now, acked, srtt });
+        let (una, next) = (self.log.una(), self.log.next());
+        self.controller.on_ack(&AckSample { now, acked, srtt, una, next });
     }
 
     /// RFC 6582, section 3.2, step 3. Without SACK a partial ACK reveals the next gap, if the receiver

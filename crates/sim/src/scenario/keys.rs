@@ -238,6 +238,11 @@ sections! {
         pcp 4, "thesis Table 3.3",
         linux 10, "RFC 6928; Linux TCP_INIT_CWND";
 
+        #[doc = "Initial congestion window of the client in segments."]
+        client_initial_window_segments: Auto<u64>, 1..=1000,
+        pcp Auto::Auto, "auto: as initial_window_segments (thesis Table 3.3 makes no difference)",
+        linux Auto::Auto, "auto: as initial_window_segments";
+
         #[doc = "Send buffer."]
         send_buffer_bytes: u64, 1000..=1 << 40,
         pcp 1 << 30, "thesis Table 3.3",
@@ -342,6 +347,16 @@ sections! {
         slow_start: SlowStart, (),
         pcp SlowStart::PerAck, "ns-3 TcpNewReno: one segment an ACK",
         linux SlowStart::BytesAcked, "Linux tcp_slow_start counts segments acknowledged";
+
+        #[doc = "What ends the first slow start besides a loss: nothing, or the signs of HyStart."]
+        slow_start_exit: SlowStartExitKind, (),
+        pcp SlowStartExitKind::Loss, "ns-3 TcpNewReno",
+        linux SlowStartExitKind::Loss, "Linux's CUBIC has HyStart; off until it was compared with a kernel";
+
+        #[doc = "Largest gap between the ACKs of a train, for HyStart."]
+        hystart_ack_delta_ms: f64, MS,
+        pcp 2.0, "Linux tcp_cubic.c hystart_ack_delta",
+        linux 2.0, "Linux tcp_cubic.c hystart_ack_delta";
 
         #[doc = "When an ACK may grow the window."]
         growth: Growth, (),
@@ -522,6 +537,26 @@ sections! {
         response_header_bytes: u64, 0..=1_000_000,
         pcp 0, "the thesis counts bodies only; sensitivity in docs/validation",
         linux 300, "not measured yet; sensitivity in docs/validation";
+
+        #[doc = "Part of its header block that compression leaves of a connection's first request."]
+        request_first_fraction: Auto<f64>, FRACTION,
+        pcp Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured",
+        linux Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured";
+
+        #[doc = "Part of its header block that compression leaves of a later request."]
+        request_later_fraction: Auto<f64>, FRACTION,
+        pcp Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured",
+        linux Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured";
+
+        #[doc = "Part of its header block that compression leaves of a connection's first response."]
+        response_first_fraction: Auto<f64>, FRACTION,
+        pcp Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured",
+        linux Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured";
+
+        #[doc = "Part of its header block that compression leaves of a later response."]
+        response_later_fraction: Auto<f64>, FRACTION,
+        pcp Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured",
+        linux Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured";
 
         #[doc = "TLS handshake of a new connection."]
         tls: Handshake, (),

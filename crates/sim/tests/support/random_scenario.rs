@@ -54,6 +54,18 @@ const MODERATE: &[(&str, RangeInclusive<f64>)] = &[
 const WITH_SEVERAL_PATHS: &[&str] =
     &["multipath.", "path2.", "transport.tail_loss_probe", "transport.fast_open"];
 
+/// Keys and names that came later than the loads whose numbers are kept, which leave them alone.
+const LATER_KEYS: &[&str] = &[
+    "transport.client_initial_window_segments",
+    "transport.slow_start_exit",
+    "transport.hystart_ack_delta_ms",
+    "http.request_first_fraction",
+    "http.request_later_fraction",
+    "http.response_first_fraction",
+    "http.response_later_fraction",
+];
+const LATER_NAMES: &[&str] = &["spdy/2", "spdy"];
+
 /// Scenario number `number` over a single path, as a profile and the changes to it.
 pub fn changes(number: u64) -> (&'static str, Vec<(String, String)>) {
     let (profile, mut changes) = changes_of_all(number);
@@ -81,7 +93,10 @@ fn changes_of_all(number: u64) -> (&'static str, Vec<(String, String)>) {
     for key in KEYS {
         // A stream for each key: a new key changes no other's draws.
         let mut draw = streams.stream(key.name, 0);
-        if key.name != "limits.time_ms" && draw.unit() < changed {
+        if LATER_KEYS.contains(&key.name) || key.name == "limits.time_ms" {
+            continue;
+        }
+        if draw.unit() < changed {
             changes.push((key.name.to_owned(), value(key, &mut draw)));
         }
     }
@@ -122,7 +137,8 @@ fn value(key: &Key, draw: &mut Stream) -> String {
         return (draw.unit() < 0.5).to_string();
     }
     if let Some(names) = allowed.strip_prefix("one of ") {
-        let names: Vec<&str> = names.split(", ").collect();
+        let names: Vec<&str> =
+            names.split(", ").filter(|name| !LATER_NAMES.contains(name)).collect();
         return names[(draw.unit() * names.len() as f64) as usize].to_owned();
     }
     let full = range(allowed).unwrap_or_else(|| panic!("{}: {allowed}", key.name));
