@@ -129,6 +129,7 @@ impl Timeline {
 struct Settings {
     protocol: &'static Protocol,
     server_delays: bool,
+    headers_apart: bool,
     priorities: crate::scenario::PriorityKind,
     model: loadpath_web::http::ServerModel,
     request: HeaderBytes,
@@ -213,6 +214,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             settings: Settings {
                 protocol: h.version,
                 server_delays: scenario.server.delays,
+                headers_apart: scenario.server.headers_apart,
                 priorities: h.priorities,
                 model: scenario.server.model.get(),
                 request: HeaderBytes::new(
@@ -566,10 +568,10 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
 
     fn processed(&mut self, connection: u32, resource: u32) {
         self.timelines[resource as usize].processed = Some(self.now);
-        let priorities = self.settings.priorities;
-        let c = &mut self.connections[connection as usize];
-        c.http.on_processed(resource);
-        while let Some(resource) = c.http.poll_response() {
+        self.connections[connection as usize].http.on_processed(resource);
+        loop {
+            let c = &mut self.connections[connection as usize];
+            let Some(resource) = c.http.poll_response() else { break };
             let r = &self.page.resources[resource as usize];
             let s = &self.settings;
             let header_bytes = s.response.of(c.responses);
@@ -578,13 +580,21 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             let t = &mut self.timelines[resource as usize];
             t.response_header_bytes = header_bytes;
             t.response_bytes = len;
-            let priority = priorities.of(r);
-            c.server.write(Message { id: MessageId(resource), len, priority });
+            let message = Message { id: MessageId(resource), len, priority: s.priorities.of(r) };
+            let head = s.protocol.framing.body_start(header_bytes);
+            if s.headers_apart && 0 < head && head < len {
+                c.server.write(Message { len: head, ..message });
+                let _ = self.flush_server(connection);
+                self.connections[connection as usize].server.write_rest(message, head);
+            } else {
+                c.server.write(message);
+            }
+            let c = &mut self.connections[connection as usize];
             if self.settings.protocol.closes_after_response {
                 c.server.close();
             }
         }
-        if let Some(next) = c.http.next_to_start() {
+        if let Some(next) = self.connections[connection as usize].http.next_to_start() {
             self.start_processing(connection, next);
         }
         let _ = self.flush_server(connection);

@@ -65,6 +65,9 @@ pub struct TcpConfig {
     /// HyStart may end the first slow start; the largest gap between the ACKs of a train. `None`: only a
     /// loss ends it.
     pub hystart_ack_delta: Option<SimDuration>,
+    /// A short segment waits while one that was sent is not acknowledged: Nagle's algorithm (RFC 896) as
+    /// Linux has it (`tcp_nagle_check`, Minshall's variant).
+    pub nagle: bool,
     /// When an ACK may grow the window.
     pub growth: Growth,
     /// How much room in the congestion window a segment needs.
@@ -120,6 +123,7 @@ impl TcpConfig {
             congestion: Congestion::NewReno,
             slow_start: SlowStart::PerAck,
             hystart_ack_delta: None,
+            nagle: false,
             growth: Growth::Always,
             window_room: WindowRoom::FullSegment,
             validation: Validation::Off,

@@ -75,6 +75,8 @@ pub(crate) struct Sender {
     tail_loss: TailLoss,
     /// The pool that this subflow shares had more when this subflow last sent of it.
     shared_pool_has_more: bool,
+    /// End of the last short segment with which all that was written had left.
+    short_end: u64,
 
     fin: Fin,
 }
@@ -121,6 +123,7 @@ impl Sender {
             probe_due: false,
             tail_loss: TailLoss::new(config),
             shared_pool_has_more: false,
+            short_end: 0,
             fin: Fin::No,
         }
     }
@@ -128,6 +131,12 @@ impl Sender {
     pub fn write(&mut self, message: Message) {
         if self.fin == Fin::No {
             self.unsent.write(message);
+        }
+    }
+
+    pub fn write_rest(&mut self, message: Message, written: u64) {
+        if self.fin == Fin::No {
+            self.unsent.write_rest(message, written);
         }
     }
 
@@ -594,6 +603,9 @@ impl Sender {
     /// bytes.
     #[inline(always)]
     fn admits(&mut self, now: SimTime, len: u32, last: bool) -> Option<Conditions> {
+        if self.config.nagle && last && self.fin == Fin::No && self.waits_for_more(len) {
+            return None;
+        }
         let pipe = self.flight();
         let limited = self.limited_allowance();
         if !self.has_room(self.controller.cwnd() + limited, pipe, len, last) {
@@ -608,6 +620,11 @@ impl Sender {
         self.validator.validate(&conditions, &mut self.controller);
         let room = self.has_room(self.controller.cwnd() + limited, pipe, len, last);
         room.then_some(conditions)
+    }
+
+    /// Nagle's algorithm holds back `len` bytes behind which nothing was written.
+    fn waits_for_more(&self, len: u32) -> bool {
+        u64::from(len) < self.mss && self.log.una() < self.short_end
     }
 
     /// A new segment leaves.
@@ -626,6 +643,9 @@ impl Sender {
             self.limited_bytes += u64::from(chunk.len);
         }
         let sent = self.log.push(chunk.message, chunk.offset, chunk.len, flags);
+        if !more && u64::from(chunk.len) < self.mss {
+            self.short_end = self.log.next();
+        }
         stats.data_segments += 1;
         stats.data_bytes += u64::from(chunk.len);
         self.idle_since = None;

@@ -29,9 +29,14 @@ NETWORKS = [(rate_bps, rtt_ms) for rate_bps in RATES_BPS for rtt_ms in RTTS_MS]
 
 
 def run_cells(
-    pages: PageSet, cells: Sequence[Mapping[str, object]], options: PresetOptions, *, runs: int
+    pages: PageSet,
+    cells: Sequence[Mapping[str, object]],
+    options: PresetOptions,
+    *,
+    runs: int,
+    profile: str = "pcp",
 ) -> list[list[CellLoad]]:
-    """The loads of each cell: scenario values that differ from the `pcp` profile.
+    """The loads of each cell: scenario values that differ from the profile.
 
     `options.overrides` come last, so that a user can vary what a preset fixes.
 
@@ -48,7 +53,7 @@ def run_cells(
             values = [(key, str(value)) for key, value in cell.items()]
             loads = run_cell(
                 pages,
-                Scenario.resolve("pcp", None, [*values, *options.overrides]),
+                Scenario.resolve(profile, None, [*values, *options.overrides]),
                 runs=runs,
                 cache=options.cache,
                 threads=options.threads,

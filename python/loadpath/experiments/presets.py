@@ -3,14 +3,19 @@
 from collections.abc import Mapping
 
 from loadpath.errors import NotFoundError, hinted
-from loadpath.experiments import pcp_connections, pcp_protocols, pcp_table_5_1
+from loadpath.experiments import pcp_connections, pcp_protocols, pcp_table_5_1, spdy_initcwnd
 from loadpath.experiments.preset import Preset, PresetOptions, Result
 
 __all__ = ["PRESETS", "run_preset"]
 
 PRESETS: Mapping[str, Preset] = {
     preset.name: preset
-    for preset in (pcp_table_5_1.PRESET, pcp_protocols.PRESET, pcp_connections.PRESET)
+    for preset in (
+        pcp_table_5_1.PRESET,
+        pcp_protocols.PRESET,
+        pcp_connections.PRESET,
+        spdy_initcwnd.PRESET,
+    )
 }
 """Every preset by name."""
 

@@ -125,6 +125,7 @@ impl Scenario {
                 SlowStartExitKind::Loss => None,
                 SlowStartExitKind::HyStart => Some(ms(t.hystart_ack_delta_ms)),
             },
+            nagle: end == End::Server && self.server.nagle,
             growth: t.growth,
             window_room: t.window_room,
             partial_ack_timer: t.partial_ack_timer,

@@ -586,6 +586,16 @@ sections! {
         pcp Auto::Auto, "auto: by version (thesis section 4.3)",
         linux Auto::Auto, "auto: by version";
 
+        #[doc = "Write the headers of a response apart from its body, so that they leave in a segment of their own."]
+        headers_apart: bool, (),
+        pcp false, "ns-3 sends what is in the buffer; the thesis has no headers",
+        linux false, "servers write both at once (writev, MSG_MORE, TCP_CORK)";
+
+        #[doc = "Nagle's algorithm: a short segment waits while another is not acknowledged."]
+        nagle: bool, (),
+        pcp false, "not in the thesis; ns-3 TcpNoDelay is set where latency counts",
+        linux false, "servers set TCP_NODELAY (nginx tcp_nodelay on)";
+
         #[doc = "Apply server processing delays."]
         delays: bool, (),
         pcp true, "thesis section 3.4.1",

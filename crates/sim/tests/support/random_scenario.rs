@@ -63,6 +63,8 @@ const LATER_KEYS: &[&str] = &[
     "http.request_later_fraction",
     "http.response_first_fraction",
     "http.response_later_fraction",
+    "server.headers_apart",
+    "server.nagle",
 ];
 const LATER_NAMES: &[&str] = &["spdy/2", "spdy"];
 

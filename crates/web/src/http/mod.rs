@@ -115,7 +115,8 @@ impl Framing {
         }
     }
 
-    fn body_start(self, header_bytes: u64) -> u64 {
+    /// Bytes of a message before its body.
+    pub fn body_start(self, header_bytes: u64) -> u64 {
         match self {
             Framing::Plain => header_bytes,
             Framing::Frames { headers_frame_bytes, .. } => headers_frame_bytes + header_bytes,

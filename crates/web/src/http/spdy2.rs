@@ -13,8 +13,8 @@ use super::{Framing, HeaderCompression, Protocol, ServerModel};
 const ZLIB: HeaderCompression = HeaderCompression {
     first_request: 0.71,
     later_request: 0.04,
-    first_response: 0.63,
-    later_response: 0.11,
+    first_response: 0.62,
+    later_response: 0.10,
 };
 
 /// One connection a host. A response is not preempted once its first byte was transmitted.
