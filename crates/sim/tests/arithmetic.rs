@@ -426,7 +426,8 @@ fn spdy_2_has_four_levels_of_priority() {
     for (id, mime_type) in
         [("c", "text/css"), ("j", "text/javascript"), ("f", "font/woff"), ("i", "image/png")]
     {
-        b.add(id, response("http://download_0.example/x", mime_type, 1000, 0.0), &[ROOT]);
+        let url = format!("http://download_0.example/{id}");
+        b.add(id, response(&url, mime_type, 1000, 0.0), &[ROOT]);
     }
     let graph = b.load(&["c", "j", "f", "i"]).clone();
     let changes = [("http.version", "spdy/2"), ("http.priorities", "spdy")];

@@ -7,6 +7,7 @@ from loadpath._core import Scenario
 from loadpath.errors import LoadpathError
 from loadpath.experiments.cells import CellLoad, PageSet, run_cell
 from loadpath.experiments.preset import PresetOptions
+from loadpath.parameters import override
 
 __all__ = ["NETWORKS", "RATES_BPS", "RTTS_MS", "mean_by_page_s", "run_cells"]
 
@@ -50,7 +51,7 @@ def run_cells(
     results = []
     with bar as report:
         for number, cell in enumerate(cells):
-            values = [(key, str(value)) for key, value in cell.items()]
+            values = [(key, override(value)) for key, value in cell.items()]
             loads = run_cell(
                 pages,
                 Scenario.resolve(profile, None, [*values, *options.overrides]),

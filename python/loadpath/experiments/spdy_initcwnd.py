@@ -16,6 +16,7 @@ from importlib import resources
 from loadpath.experiments.grid import run_cells
 from loadpath.experiments.preset import Preset, PresetOptions, Result, Table, Value
 from loadpath.experiments.spdy_pages import PAGES, SERVERS, spdy_pages
+from loadpath.parameters import override
 
 __all__ = ["CASES", "CHANNELS", "PRESET", "Channel", "Gain", "conditions"]
 
@@ -147,7 +148,7 @@ def _run(options: PresetOptions) -> Result:
         settings={
             "profile": "linux",
             "runs": runs,
-            **{key: str(value) for key, value in LABORATORY.items()},
+            **{key: override(value) for key, value in LABORATORY.items()},
             **dict(options.overrides),
         },
     )
@@ -277,10 +278,21 @@ def _notes(gains: Sequence[Gain], runs: int) -> list[str]:
         f"by loss: {by_loss} (draft: 0 % 1.5, 1 % 0.9)",
         f"mean distance of a page's gain from 1, by servers: {by_servers} "
         "(draft, from Table 5: 1 0.87, 2 0.20, 4 0.13)",
+        f"mean gain of SPDY by website: {_beside(websites, 2)}",
+        f"by channel (loss %, Mbit/s, ms): {_beside(channels, 3)}",
         f"mean gain within {CLOSE} of the draft: {_close(websites)} websites, "
         f"{_close(channels)} channels",
         "cases initcwnd and spdy+initcwnd are predictions: Tables 7 to 11 are not compared",
     ]
+
+
+def _beside(table: Table, names: int) -> str:
+    """Our mean gain of each published cell, the draft's in brackets."""
+    return ", ".join(
+        f"{'/'.join(map(str, row[:names]))} {row[names + 1]:.2f} ({row[names + 4]})"
+        for row in table.rows
+        if row[-1] is not None
+    )
 
 
 def _close(table: Table) -> str:
