@@ -25,7 +25,7 @@ from loadpath.analysis.cells import cell_table, comparison_table, stored_specifi
 from loadpath.analysis.query import open_tables, run_query
 from loadpath.experiments.sweep.execution import SweepResult, sweep
 from loadpath.experiments.sweep.specification import parse_specification
-from loadpath.experiments.sweep.store import find_plan
+from loadpath.experiments.sweep.store import FIGURES, find_plan
 
 MATRIX = """
 pages = ["example:*"]
@@ -39,12 +39,6 @@ baseline = { http.version = "h1" }
 """
 """24 pages over 100 scenarios."""
 
-FIGURES = (
-    *("connections", "requests", "bytes", "data_packets", "packets", "drops"),
-    *("retransmissions", "timeouts", "tail_losses", "events"),
-)
-
-
 def run(store: Path, runs: int) -> SweepResult:
     """The matrix with so many runs."""
     text = f"runs = {runs}\n{MATRIX}"
@@ -56,9 +50,13 @@ def drawn(pages: Sequence[Any], scenarios: Sequence[Any], jobs: Any, **_: Any) -
     """In place of the engine: figures without loads."""
     rows = len(jobs[2]) // 8
     chance = np.random.default_rng(rows)
-    times = [(name, "g", chance.gamma(2.0, 500.0, rows).tobytes()) for name in ("plt_ms", "dcl_ms")]
-    counts = [(name, "l", chance.integers(0, 5000, rows).tobytes()) for name in FIGURES]
-    return times + counts, []
+
+    def column(name: str) -> tuple[str, str, bytes]:
+        if name.endswith("_ms"):
+            return name, "g", chance.gamma(2.0, 500.0, rows).tobytes()
+        return name, "l", chance.integers(0, 5000, rows).tobytes()
+
+    return [column(name) for name, _ in FIGURES if name != "failure"], []
 
 
 def step(name: str, do: Callable[[], object]) -> None:

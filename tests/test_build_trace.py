@@ -74,6 +74,24 @@ def test_flow_arrows_lead_from_where_a_task_was_scheduled(tmp_path: Path) -> Non
     assert scheduled.caused_by is None
 
 
+def test_a_message_may_be_handled_before_its_sender_says_that_it_posted_it(tmp_path: Path) -> None:
+    worker = {"pid": 1, "tid": 3}
+    name = {"ph": "M", "name": "thread_name", "args": {"name": "DedicatedWorker thread"}} | worker
+    trace = read(
+        tmp_path,
+        name,
+        event("RunMicrotasks", 10, 20, **worker),
+        event("SchedulePostMessage", 25, **worker),
+        event("HandlePostMessage", 20, ph="s", id=5),
+        event("HandlePostMessage", 25, ph="f", id=5, **worker),
+        call(20, 9, 1),
+    )
+    [handled] = trace.main_threads()[0].roots
+    assert handled.caused_by is not None
+    assert handled.caused_by.name == "SchedulePostMessage"
+    assert handled.caused_by.caused_by is None
+
+
 @pytest.mark.parametrize("layout", ["lines", "one line", "list", "gzip", "metadata behind"])
 def test_every_layout_of_a_trace_is_read_alike(tmp_path: Path, layout: str) -> None:
     events = [MAIN, event("Layout", 1, 2), event("Paint", 4, 1)]

@@ -392,7 +392,7 @@ def _complete(shell: str, instruction: str, words: str = "") -> str:
 
 
 def test_csv_tables_have_a_header() -> None:
-    from loadpath.experiments import Result
+    from loadpath.experiments.preset import Result
 
     result = Result(title="t", columns=["a", "b"], rows=[["x,y", 1.5], ["z", None]])
     assert list(csv.reader(result.to_csv().splitlines())) == [

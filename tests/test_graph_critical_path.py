@@ -3,12 +3,14 @@
 import json
 import random
 
+import msgspec
 import pytest
 
 import loadpath
 from conftest import Loadpath
 from loadpath import LoadpathError, NotFoundError
 from loadpath.graphs import Graph, critical_path, read_graph, simulated_critical_path
+from loadpath.outcome import Phases
 from loadpath.pages import example_names
 from page_builder import all_kinds, evaluation, events, graph, resource
 
@@ -95,16 +97,31 @@ def test_the_path_to_another_activity() -> None:
 def test_a_simulated_path_adds_up_to_the_load_time(name: str, http: str, profile: str) -> None:
     source = f"example:{name}"
     page = read_graph(source)
-    [outcome] = loadpath.simulate(source, trace=True, profile=profile, connectivity="3g", http=http)
+    [outcome] = loadpath.simulate(source, profile=profile, connectivity="3g", http=http)
     path = simulated_critical_path(page, outcome)
     assert path.total_ms == pytest.approx(outcome.plt_ms, abs=1e-3)
     assert path.ids[0] == page.root and path.ids[-1] == page.load_event
     assert all(
         min(step.duration_ms, step.timer_wait_ms, step.busy_wait_ms) >= 0 for step in path.steps
     )
+    resources = {resource.id: resource for resource in outcome.resources}
     for step in path.steps:
+        assert (step.phases_ms is not None) == (step.kind == "resource" and step.duration_ms > 0)
         if step.phases_ms is not None:
             assert sum(step.phases_ms.values()) == pytest.approx(step.duration_ms, abs=1e-3)
+    assert outcome.critical_path is not None
+    phases = msgspec.structs.asdict(outcome.critical_path.phases)
+    assert sum(phases.values()) == pytest.approx(outcome.plt_ms, abs=1e-6)
+    network_ms = sum(phases[name] for name in Phases.__struct_fields__)
+    assert network_ms == pytest.approx(path.by_kind_ms["resource"], abs=1e-6)
+    assert phases["main_thread_wait_ms"] == pytest.approx(
+        path.by_kind_ms.get("busy main thread", 0.0), abs=1e-6
+    )
+    awaited = [step for step in outcome.critical_path.steps if step.bytes is not None]
+    assert outcome.critical_path.bytes == sum(step.bytes or 0 for step in awaited)
+    for step in awaited:
+        assert step.bytes <= resources[step.id].size_bytes
+        assert step.start_ms == resources[step.id].start_ms
 
 
 def test_the_main_thread_is_busy_where_a_simulated_path_says_so() -> None:
@@ -133,16 +150,21 @@ def test_the_simulated_path_follows_the_network() -> None:
     ).encode()
     for rate, expected in (("100mbit", "script"), ("1mbit", "image")):
         [outcome] = loadpath.simulate(
-            loadpath.Page.from_json(page, "by hand"), trace=True, rate=rate, rtt_ms=20
+            loadpath.Page.from_json(page, "by hand"), rate=rate, rtt_ms=20
         )
         path = simulated_critical_path(Graph.from_json(page, "by hand"), outcome)
         assert path.ids == ["root", expected, "load"]
 
 
-def test_a_load_without_trace_is_an_error() -> None:
+def test_a_load_that_tells_nothing_of_its_path_is_an_error() -> None:
+    page = read_graph("example:figure-3-1")
     [outcome] = loadpath.simulate("example:figure-3-1")
-    with pytest.raises(LoadpathError, match="no trace"):
-        simulated_critical_path(read_graph("example:figure-3-1"), outcome)
+    mute = msgspec.structs.replace(outcome, label="emulated", critical_path=None)
+    with pytest.raises(LoadpathError, match="this emulated load has no critical path"):
+        simulated_critical_path(page, mute)
+    [failed] = loadpath.simulate("example:figure-3-1", set={"limits.time_ms": 1})
+    with pytest.raises(LoadpathError, match="the load failed: not loaded by"):
+        simulated_critical_path(page, failed)
 
 
 def test_scenario_options_imply_a_simulated_load(loadpath: Loadpath) -> None:

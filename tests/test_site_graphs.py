@@ -8,9 +8,11 @@ profiles what it selects and no more.
 import importlib
 import importlib.util
 import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +72,14 @@ def cases() -> list[tuple[str, str]]:
     ]
 
 
-Graphs = dict[tuple[str, str], "Future[CanonicalGraph]"]
+@dataclass
+class Graphs:
+    """The graphs of all selected pages, in the making."""
+
+    profile: Callable[[str, str], CanonicalGraph]
+    built: dict[tuple[str, str], "Future[CanonicalGraph]"]
+    disputed: list[str]
+    """Pages whose first graph was not the true one, but two more were."""
 
 
 @pytest.fixture(scope="module")
@@ -89,21 +98,30 @@ def graphs(
 
         def profile(variant: str, name: str) -> CanonicalGraph:
             site, scheme = sites[variant], VARIANTS[variant][0]
-            return canonical(
-                built_graph(site, site.url(name, scheme), folder / f"{variant}-{name}")
-            )
+            place = Path(tempfile.mkdtemp(prefix=f"{variant}-{name}-", dir=folder))
+            return canonical(built_graph(site, site.url(name, scheme), place / "profile"))
 
-        futures: Graphs = {}
+        built = {}
         for item in request.session.items:
             if isinstance(item, pytest.Function) and item.function is test_graph_is_the_true_one:
                 variant, name = (str(item.callspec.params[key]) for key in ("variant", "name"))
-                futures[variant, name] = pool.submit(profile, variant, name)
-        yield futures
+                built[variant, name] = pool.submit(profile, variant, name)
+        yield Graphs(profile, built, [])
 
 
 @pytest.mark.parametrize(("variant", "name"), cases(), ids=map("-".join, cases()))
 def test_graph_is_the_true_one(graphs: Graphs, variant: str, name: str) -> None:
     page = load_page(name)
-    actual = graphs[variant, name].result()
-    found = difference(as_seen(page), actual)
-    assert not found, f"{page.description}\n{found}\n\nbuilt:\n{format_text(actual)}"
+    first = graphs.built[variant, name].result()
+    found = difference(as_seen(page), first)
+    if not found:
+        return
+    # Threads of a browser race on a busy machine. A rule that is wrong is wrong again.
+    for _ in range(2):
+        again = difference(as_seen(page), graphs.profile(variant, name))
+        assert not again, f"{page.description}\n{found}\n\nbuilt:\n{format_text(first)}"
+    graphs.disputed.append(f"{variant}-{name}\n{found}")
+
+
+def test_hardly_any_page_has_to_be_profiled_again(graphs: Graphs) -> None:
+    assert len(graphs.disputed) <= max(1, len(graphs.built) // 50), "\n".join(graphs.disputed)

@@ -66,6 +66,11 @@ class TestRows:
             totals = summary.totals
             for figure in totals.__struct_fields__:
                 assert record[figure] == getattr(totals, figure)
+            path = summary.critical_path
+            assert path is not None and path.steps == ()
+            assert record["critical_bytes"] == path.bytes
+            for phase in path.phases.__struct_fields__:
+                assert record[f"critical_{phase}"] == getattr(path.phases, phase)
             assert record["failure"] is None
 
     def test_figures_are_all_that_the_engine_gives(self) -> None:
@@ -78,7 +83,7 @@ class TestRows:
         result = run(text, tmp_path)
         failed, complete = rows(result.folder).to_pylist()
         assert result.failed == 1
-        assert failed["plt_ms"] is None
+        assert failed["plt_ms"] is failed["critical_transfer_ms"] is None
         assert "not loaded by" in failed["failure"]
         assert complete["plt_ms"] > 0
         assert complete["failure"] is None

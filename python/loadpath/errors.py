@@ -6,7 +6,14 @@ a note (`BaseException.add_note`) that starts with "hint: " says what to do abou
 
 from typing import TypeVar
 
-from loadpath._core import CorpusError, GraphError, LinkError, LoadpathError, ScenarioError
+from loadpath._core import (
+    CorpusError,
+    GraphError,
+    LinkError,
+    LoadpathError,
+    ScenarioError,
+    TransformError,
+)
 
 __all__ = [
     "CorpusError",
@@ -18,6 +25,7 @@ __all__ = [
     "ScenarioError",
     "SpecificationError",
     "StoreError",
+    "TransformError",
     "hinted",
 ]
 

@@ -11,6 +11,9 @@ import msgspec
 __all__ = [
     "CompletionRecord",
     "Connection",
+    "CriticalPath",
+    "CriticalPhases",
+    "CriticalStep",
     "MainThreadRecord",
     "Outcome",
     "PacketRecord",
@@ -47,6 +50,51 @@ class Phases(msgspec.Struct, frozen=True):
     response_wait_ms: float
     first_byte_flight_ms: float
     transfer_ms: float
+
+
+class CriticalPhases(Phases, frozen=True):
+    """The page load time by what was waited for: responses by their phases, and computations.
+
+    `timer_wait_ms` are waits for timers to run out, `main_thread_wait_ms` waits for the main thread
+    while it did something else; the rest is main-thread work by kind.
+    """
+
+    timer_wait_ms: float
+    main_thread_wait_ms: float
+    parse_ms: float
+    script_ms: float
+    style_ms: float
+    timer_ms: float
+    event_ms: float
+    other_ms: float
+
+
+class CriticalStep(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An activity on the critical path; its waits begin when the step before it ends.
+
+    From `start_ms` to `end_ms` it had the main thread, or its response was awaited, of which
+    `bytes` of the body and `phases` then tell.
+    """
+
+    id: str
+    timer_wait_ms: float
+    main_thread_wait_ms: float
+    start_ms: float
+    end_ms: float
+    bytes: int | None = None
+    phases: Phases | None = None
+
+
+class CriticalPath(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the load event waited for: always the last of what a step waited for is the step before.
+
+    `bytes` counts bodies that were awaited; the sum of `phases` is the page load time. Summaries
+    have no `steps`.
+    """
+
+    bytes: int
+    phases: CriticalPhases
+    steps: tuple[CriticalStep, ...] = ()
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -212,13 +260,15 @@ class Summary(msgspec.Struct, frozen=True, omit_defaults=True):
     connections: int
     requests: int
     totals: Totals
+    critical_path: CriticalPath | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     """One page load.
 
     `plt_ms` is when the load event handler started, `dcl_ms` when the DOMContentLoaded handler of
-    the main frame did. Equal trace hashes mean equal loads, packet by packet.
+    the main frame did. Equal trace hashes mean equal loads, packet by packet. `critical_path` is
+    absent if the load event did not fire, or the world does not tell.
     """
 
     label: Label
@@ -233,6 +283,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     queues: tuple[Queue, ...]
     totals: Totals
     trace_hash: str
+    critical_path: CriticalPath | None = None
     trace: Trace | None = None
 
     @classmethod
@@ -246,6 +297,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def summary(self) -> Summary:
         """The figures."""
+        path = self.critical_path
         return Summary(
             status=self.status,
             plt_ms=self.plt_ms,
@@ -253,4 +305,5 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
             connections=len(self.connections),
             requests=len(self.resources),
             totals=self.totals,
+            critical_path=path and msgspec.structs.replace(path, steps=()),
         )

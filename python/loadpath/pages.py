@@ -18,6 +18,7 @@ __all__ = [
     "examples",
     "find_pages",
     "load_graph",
+    "read_delays",
     "read_page",
 ]
 
@@ -67,14 +68,17 @@ def load_graph(source: str | Path) -> Page:
     page = Page.from_json(data, origin)
     if page.server_delay_file is None:
         return page
-    return page.with_server_delays(_server_delays(folder, page.server_delay_file, origin))
+    name = page.server_delay_file
+    data = read_delays(folder, name, origin)
+    return page.with_server_delays(_parse_server_delays(data, f"{folder}/{name}"))
 
 
-def _server_delays(folder: Path | Traversable, name: str, origin: str) -> ServerDelays:
+def read_delays(folder: Path | Traversable, name: str, origin: str) -> bytes:
+    """Content of the server-delay file `name` that the graph `origin` in `folder` refers to."""
     file = folder / name
     if not file.is_file():
         raise GraphError(f"{origin}: server_delay_file: there is no {name} beside it")
-    return _parse_server_delays(file.read_bytes(), f"{folder}/{name}")
+    return file.read_bytes()
 
 
 @lru_cache(maxsize=4)

@@ -19,6 +19,7 @@ __all__ = [
     "describe_network",
     "network_keys",
     "override",
+    "rate_text",
     "resolve_scenario",
     "scenario_values",
 ]
@@ -146,7 +147,7 @@ def describe_network(scenario: Scenario) -> str:
     network = scenario_values(scenario)["network"]
     loss = network["loss_down_fraction"]
     parts = [
-        f"{_rate(network['rate_bps'])} down, {_rate(network['up_rate_bps'])} up",
+        f"{rate_text(network['rate_bps'])} down, {rate_text(network['up_rate_bps'])} up",
         f"RTT {network['rtt_ms']:g} ms",
         *([f"{100 * loss:g} % loss"] if loss else []),
         f"{network['queue']} queue",
@@ -154,11 +155,12 @@ def describe_network(scenario: Scenario) -> str:
     return ", ".join(parts)
 
 
-def _rate(bps: int) -> str:
+def rate_text(bps: float) -> str:
+    """A rate with its unit, e.g. "2.5 Mbit/s"."""
     for factor, unit in ((10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s")):
         if bps >= factor:
             return f"{bps / factor:g} {unit}"
-    return f"{bps} bit/s"
+    return f"{bps:g} bit/s"
 
 
 def network_keys(network: Network) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 create_exception!(loadpath, LoadpathError, PyException, "The user's input cannot be worked with.");
 create_exception!(loadpath, GraphError, LoadpathError, "A page graph or delay file is wrong.");
+create_exception!(loadpath, TransformError, LoadpathError, "A page cannot be changed like this.");
 create_exception!(loadpath, ScenarioError, LoadpathError, "A parameter is wrong.");
 create_exception!(loadpath, CorpusError, LoadpathError, "A corpus cannot be imported.");
 create_exception!(loadpath, LinkError, LoadpathError, "A link cannot be set up, or has failed.");
@@ -16,6 +17,11 @@ create_exception!(loadpath, LinkError, LoadpathError, "A link cannot be set up, 
 /// A page graph or server-delay file is wrong.
 pub fn graph_error(error: &dyn Error) -> PyErr {
     with_hint::<GraphError>(error)
+}
+
+/// A transform is wrong, or does not fit the page.
+pub fn transform_error(error: &dyn Error) -> PyErr {
+    with_hint::<TransformError>(error)
 }
 
 /// A file of a corpus is wrong.

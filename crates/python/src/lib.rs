@@ -3,11 +3,13 @@
 
 mod batch;
 mod errors;
+mod filters;
 mod import;
 #[cfg(target_os = "linux")]
 mod link;
 mod page;
 mod scenario;
+mod transform;
 
 /// The Rust half of the `loadpath` package.
 #[pyo3::pymodule]
@@ -17,7 +19,11 @@ mod _core {
     #[pymodule_export]
     use crate::batch::{simulate, summarise_batch, summarise_columns};
     #[pymodule_export]
-    use crate::errors::{CorpusError, GraphError, LinkError, LoadpathError, ScenarioError};
+    use crate::errors::{
+        CorpusError, GraphError, LinkError, LoadpathError, ScenarioError, TransformError,
+    };
+    #[pymodule_export]
+    use crate::filters::{AdFilters, registrable_domain};
     #[pymodule_export]
     use crate::import::{
         import_distributions, import_graph, origin_folders, pages_in_origin, parse_corpus_index,
@@ -31,6 +37,8 @@ mod _core {
     use crate::page::{Page, ServerDelays, recorded_durations_ms};
     #[pymodule_export]
     use crate::scenario::{Scenario, scenario_keys};
+    #[pymodule_export]
+    use crate::transform::{transform_forms, transform_graph};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

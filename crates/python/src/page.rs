@@ -1,14 +1,16 @@
 //! Pages and the server delays that several pages share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use loadpath_net::SimDuration;
-use loadpath_web::graph::{self, PageGraph, Topology, priority};
+use loadpath_web::graph::{self, ActivityKind, PageGraph, Topology, priority};
 use loadpath_web::page;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::errors::graph_error;
+use crate::transform::apply;
 
 /// Distributions of server processing delay, one for each type of resource.
 #[pyclass(frozen, module = "loadpath._core")]
@@ -31,15 +33,22 @@ impl ServerDelays {
 #[pyclass(frozen, module = "loadpath._core")]
 pub struct Page {
     pub inner: Arc<page::Page>,
-    about: Arc<About>,
+    /// As it was read: what transforms change.
+    graph: Arc<PageGraph>,
+    server_delays: Option<Arc<graph::ServerDelays>>,
 }
 
-/// What of the graph the compiled page does not keep.
-struct About {
-    url: String,
-    source: String,
-    server_delay_file: Option<String>,
-    activities: usize,
+impl Page {
+    fn compile(graph: PageGraph) -> PyResult<Self> {
+        let page = page::Page::compile(&graph).map_err(|error| graph_error(&error))?;
+        Ok(Self { inner: Arc::new(page), graph: Arc::new(graph), server_delays: None })
+    }
+
+    fn drawing_delays_from(&self, delays: &Arc<graph::ServerDelays>) -> Self {
+        let page = page::Page::clone(&self.inner).with_server_delays(Arc::clone(delays));
+        let graph = Arc::clone(&self.graph);
+        Self { inner: Arc::new(page), graph, server_delays: Some(Arc::clone(delays)) }
+    }
 }
 
 #[pymethods]
@@ -49,21 +58,29 @@ impl Page {
     fn from_json(py: Python<'_>, data: &[u8], origin: &str) -> PyResult<Self> {
         py.detach(|| {
             let graph = PageGraph::from_json(data, origin).map_err(|error| graph_error(&error))?;
-            let page = page::Page::compile(&graph).map_err(|error| graph_error(&error))?;
-            let about = About {
-                url: graph.url,
-                source: graph.source,
-                server_delay_file: graph.server_delay_file,
-                activities: graph.activities.len(),
-            };
-            Ok(Self { inner: Arc::new(page), about: Arc::new(about) })
+            Self::compile(graph)
         })
     }
 
     /// The page with a source of server delays for the resources that have none measured.
     fn with_server_delays(&self, delays: &ServerDelays) -> Self {
-        let page = page::Page::clone(&self.inner).with_server_delays(Arc::clone(&delays.inner));
-        Self { inner: Arc::new(page), about: Arc::clone(&self.about) }
+        self.drawing_delays_from(&delays.inner)
+    }
+
+    /// The page after a transform (`loadpath_web::transform`).
+    fn transformed(&self, py: Python<'_>, transform: &str) -> PyResult<Self> {
+        py.detach(|| {
+            let changed = Self::compile(apply(&self.graph, transform)?)?;
+            Ok(match &self.server_delays {
+                Some(delays) => changed.drawing_delays_from(delays),
+                None => changed,
+            })
+        })
+    }
+
+    /// The page graph.
+    fn to_json<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, py.detach(|| self.graph.to_json()).as_bytes())
     }
 
     #[getter]
@@ -73,24 +90,24 @@ impl Page {
 
     #[getter]
     fn url(&self) -> &str {
-        &self.about.url
+        &self.graph.url
     }
 
     #[getter]
     fn source(&self) -> &str {
-        &self.about.source
+        &self.graph.source
     }
 
     /// Bare name of the server-delay file that the graph refers to.
     #[getter]
     fn server_delay_file(&self) -> Option<&str> {
-        self.about.server_delay_file.as_deref()
+        self.graph.server_delay_file.as_deref()
     }
 
     /// Number of activities in the graph.
     #[getter]
     fn activities(&self) -> usize {
-        self.about.activities
+        self.graph.activities.len()
     }
 
     /// Number of http and https resources before the load event.
@@ -99,8 +116,18 @@ impl Page {
         self.inner.resources.len()
     }
 
+    /// Number of hosts of http and https resources in the graph.
+    #[getter]
+    fn hosts(&self) -> usize {
+        let hosts = self.graph.activities.iter().filter_map(|activity| match &activity.kind {
+            ActivityKind::Resource(resource) => page::http_host(&resource.url),
+            _ => None,
+        });
+        hosts.collect::<BTreeSet<_>>().len()
+    }
+
     fn __repr__(&self) -> String {
-        format!("<Page {} ({} activities)>", self.inner.name, self.about.activities)
+        format!("<Page {} ({} activities)>", self.inner.name, self.graph.activities.len())
     }
 }
 

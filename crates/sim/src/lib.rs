@@ -2,6 +2,7 @@
 
 #[cfg(feature = "threads")]
 mod batch;
+mod critical_path;
 mod load;
 pub mod outcome;
 pub mod scenario;

@@ -6,6 +6,7 @@ use loadpath_web::graph::MimeClass;
 use loadpath_web::page::{Page, PageResource};
 use serde::Serialize;
 
+use crate::critical_path::critical_path;
 use crate::outcome::*;
 use crate::scenario::{End, PathsKind, PriorityKind, Scenario};
 use crate::topology::Bottleneck;
@@ -34,6 +35,9 @@ pub struct Summary {
     pub requests: u64,
     /// Sums over the load.
     pub totals: Totals,
+    /// What the load event waited for, without the steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical_path: Option<CriticalPath>,
 }
 
 /// Loads `page` once and reports everything.
@@ -110,6 +114,7 @@ fn summarise_over<C: Transport>(
         connections: world.connections.len() as u64,
         requests: world.requested.len() as u64,
         totals: totals(&world),
+        critical_path: critical_path(&world, false),
     }
 }
 
@@ -165,6 +170,7 @@ fn outcome<T: Tracer, C: Transport>(
         connections: connections(world),
         queues: queues(world),
         totals: totals(world),
+        critical_path: critical_path(world, true),
         trace_hash: format!("{hash:016x}"),
         trace: trace.map(|t| with_resource_order(t, &world.requested)),
     }
@@ -204,20 +210,24 @@ fn resource<T, C: Transport>(
         priority: scenario.http.priorities.of(r),
         start_ms: ms(t.requested),
         end_ms: t.last_byte.map(ms),
-        phases: phases(world, t),
+        phases: phases(world, t, t.last_byte),
     }
 }
 
-fn phases<T, C: Transport>(world: &World<T, C>, t: &Timeline) -> Option<Phases> {
+/// Where the time of a resource went, from its request until `end`, not before its first byte.
+pub(crate) fn phases<T, C: Transport>(
+    world: &World<T, C>,
+    t: &Timeline,
+    end: Option<SimTime>,
+) -> Option<Phases> {
     let connection = &world.connections[t.connection? as usize];
     let sent = t.request_sent?;
     let ready = connection.ready?.min(sent);
     // Setup counts for the part of the wait during which this connection was being set up.
     let setup = ready.since(t.requested.max(connection.opened));
     let waited = sent.since(t.requested);
-    let span = |from: Option<_>, to: Option<_>| -> Option<f64> {
-        let (from, to): (loadpath_net::SimTime, loadpath_net::SimTime) = (from?, to?);
-        Some(to.since(from).as_millis_f64())
+    let span = |from: Option<SimTime>, to: Option<SimTime>| -> Option<f64> {
+        Some(to?.since(from?).as_millis_f64())
     };
     Some(Phases {
         connection_setup_ms: setup.as_millis_f64(),
@@ -227,7 +237,7 @@ fn phases<T, C: Transport>(world: &World<T, C>, t: &Timeline) -> Option<Phases> 
         server_processing_ms: span(t.processing_started, t.processed)?,
         response_wait_ms: span(t.processed, t.response_sent)?,
         first_byte_flight_ms: span(t.response_sent, t.first_byte)?,
-        transfer_ms: span(t.first_byte, t.last_byte)?,
+        transfer_ms: span(t.first_byte, end)?,
     })
 }
 

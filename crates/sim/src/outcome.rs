@@ -2,6 +2,8 @@
 //!
 //! Times are milliseconds since the start of the load, exact to the nanosecond.
 
+use std::ops::AddAssign;
+
 use serde::Serialize;
 
 /// Where numbers come from.
@@ -55,6 +57,9 @@ pub struct Outcome {
     pub queues: Vec<QueueOutcome>,
     /// Sums over the load.
     pub totals: Totals,
+    /// What the load event waited for, if it fired and the world tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical_path: Option<CriticalPath>,
     /// Hash over all packets and main-thread activity: equal hashes mean equal loads.
     pub trace_hash: String,
     /// Packet by packet, if asked for.
@@ -108,6 +113,76 @@ pub struct Phases {
     pub first_byte_flight_ms: f64,
     /// From first to last byte at the browser.
     pub transfer_ms: f64,
+}
+
+impl AddAssign for Phases {
+    fn add_assign(&mut self, other: Phases) {
+        self.connection_setup_ms += other.connection_setup_ms;
+        self.client_queue_ms += other.client_queue_ms;
+        self.request_flight_ms += other.request_flight_ms;
+        self.server_queue_ms += other.server_queue_ms;
+        self.server_processing_ms += other.server_processing_ms;
+        self.response_wait_ms += other.response_wait_ms;
+        self.first_byte_flight_ms += other.first_byte_flight_ms;
+        self.transfer_ms += other.transfer_ms;
+    }
+}
+
+/// What the load event waited for: always the last of what a step waited for is the step before it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CriticalPath {
+    /// Bytes of response bodies that were waited for.
+    pub bytes: u64,
+    /// Where the time went; the sum is the page load time.
+    pub phases: CriticalPhases,
+    /// From the main document to the load event; summaries leave them out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<CriticalStep>,
+}
+
+/// The time to the load event by what was waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CriticalPhases {
+    /// Waiting for responses.
+    #[serde(flatten)]
+    pub network: Phases,
+    /// Waiting for timers to run out.
+    pub timer_wait_ms: f64,
+    /// Waiting for the main thread while it did something else.
+    pub main_thread_wait_ms: f64,
+    /// Parsing HTML.
+    pub parse_ms: f64,
+    /// Evaluating scripts.
+    pub script_ms: f64,
+    /// Evaluating style sheets.
+    pub style_ms: f64,
+    /// Running timers.
+    pub timer_ms: f64,
+    /// Running event handlers.
+    pub event_ms: f64,
+    /// Other main-thread work.
+    pub other_ms: f64,
+}
+
+/// An activity on the critical path; its waits begin when the step before it ends.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CriticalStep {
+    /// Activity id in the page graph; of a response that of the resource that was requested.
+    pub id: String,
+    /// Until its timer ran out.
+    pub timer_wait_ms: f64,
+    /// Until the main thread was free.
+    pub main_thread_wait_ms: f64,
+    /// Start of its main-thread work, or of its request.
+    pub start_ms: f64,
+    /// When the next step could begin: end of the work, or arrival of the last byte awaited.
+    pub end_ms: f64,
+    /// Body bytes awaited, of a response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// From `start_ms` to `end_ms`, of a response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Phases>,
 }
 
 /// One connection.

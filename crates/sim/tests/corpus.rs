@@ -7,7 +7,7 @@ mod support;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-use loadpath_sim::outcome::Status;
+use loadpath_sim::outcome::{CriticalPhases, Status};
 use loadpath_sim::{Job, Scenario, Summary, run_batch};
 use loadpath_web::http::Protocol;
 use loadpath_web::import::{InputFile, pcp};
@@ -82,10 +82,29 @@ fn all_load(sites: &[Page], scenarios: &[Scenario]) -> Vec<Summary> {
     assert!(failures.is_empty(), "{} of {}: {failures:#?}", failures.len(), jobs.len());
     for (job, load) in jobs.iter().zip(&loads) {
         let (plt, dcl) = (load.plt_ms.unwrap(), load.dcl_ms.unwrap());
-        assert!(0.0 < dcl && dcl <= plt, "{}: {dcl} {plt}", sites[job.page].name);
+        let site = &sites[job.page].name;
+        assert!(0.0 < dcl && dcl <= plt, "{site}: {dcl} {plt}");
+        let path = load.critical_path.as_ref().expect("a load event has its causes");
+        let waited = waited_ms(&path.phases);
+        assert!((waited - plt).abs() < 1e-6, "{site}: {waited} {plt}");
+        assert!(0 < path.bytes && path.bytes <= load.totals.bytes, "{site}");
     }
     println!("{} loads of {} sites", loads.len(), sites.len());
     loads
+}
+
+fn waited_ms(p: &CriticalPhases) -> f64 {
+    let n = &p.network;
+    let response = n.connection_setup_ms
+        + n.client_queue_ms
+        + n.request_flight_ms
+        + n.server_queue_ms
+        + n.server_processing_ms
+        + n.response_wait_ms
+        + n.first_byte_flight_ms
+        + n.transfer_ms;
+    let waits = p.timer_wait_ms + p.main_thread_wait_ms;
+    response + waits + p.parse_ms + p.script_ms + p.style_ms + p.timer_ms + p.event_ms + p.other_ms
 }
 
 #[test]

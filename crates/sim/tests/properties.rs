@@ -5,8 +5,8 @@ mod support;
 use std::collections::BTreeMap;
 
 use loadpath_net::SimDuration;
-use loadpath_sim::outcome::{Outcome, PacketEvent, Status, Trace};
-use loadpath_sim::{Options, Scenario, simulate};
+use loadpath_sim::outcome::{Outcome, PacketEvent, Phases, Status, Trace};
+use loadpath_sim::{Options, Scenario, simulate, summarise};
 use loadpath_web::graph::{ActivityKind, MAX_SIZE_BYTES, PageGraph};
 use loadpath_web::http::Protocol;
 use loadpath_web::page::Page;
@@ -54,6 +54,19 @@ fn traced(page: &Page, scenario: &Scenario, run: u64) -> (Outcome, Trace) {
     let mut outcome = simulate(page, scenario, run, &Options { trace: true });
     let trace = outcome.trace.take().expect("asked for");
     (outcome, trace)
+}
+
+fn parts(p: &Phases) -> [f64; 8] {
+    [
+        p.connection_setup_ms,
+        p.client_queue_ms,
+        p.request_flight_ms,
+        p.server_queue_ms,
+        p.server_processing_ms,
+        p.response_wait_ms,
+        p.first_byte_flight_ms,
+        p.transfer_ms,
+    ]
 }
 
 /// Bytes of a message without TLS.
@@ -146,16 +159,7 @@ proptest! {
         for r in &outcome.resources {
             prop_assert_eq!(r.phases.is_some(), r.end_ms.is_some());
             let (Some(p), Some(end_ms)) = (r.phases, r.end_ms) else { continue };
-            let parts = [
-                p.connection_setup_ms,
-                p.client_queue_ms,
-                p.request_flight_ms,
-                p.server_queue_ms,
-                p.server_processing_ms,
-                p.response_wait_ms,
-                p.first_byte_flight_ms,
-                p.transfer_ms,
-            ];
+            let parts = parts(&p);
             prop_assert!(parts.iter().all(|&ms| ms >= 0.0), "{:?}", p);
             prop_assert_eq!(
                 parts.iter().map(|&ms| ns(ms)).sum::<i64>(),
@@ -163,6 +167,47 @@ proptest! {
                 "{}: {:?}", r.id, p
             );
         }
+    }
+
+    #[test]
+    fn the_critical_path_has_no_gap_and_adds_up_to_the_load_time(graph in pages(), s in scenarios()) {
+        let page = compile(&graph);
+        let outcome = simulate(&page, &s, 0, &Options::default());
+        let summary = summarise(&page, &s, 0);
+        prop_assert_eq!(outcome.critical_path.is_some(), outcome.plt_ms.is_some());
+        let Some(path) = outcome.critical_path else { return Ok(()) };
+        let plt = ns(outcome.plt_ms.unwrap());
+        let mut at = 0;
+        let (mut network, mut bytes) = (0, 0);
+        let resource = |id: &str| outcome.resources.iter().find(|r| r.id == id);
+        for step in &path.steps {
+            prop_assert!(step.timer_wait_ms >= 0.0 && step.main_thread_wait_ms >= 0.0);
+            at += ns(step.timer_wait_ms) + ns(step.main_thread_wait_ms);
+            prop_assert_eq!(at, ns(step.start_ms), "{:?}", step);
+            at = ns(step.end_ms);
+            prop_assert!(at >= ns(step.start_ms));
+            prop_assert_eq!(step.bytes.is_some(), step.phases.is_some());
+            let (Some(phases), Some(awaited)) = (step.phases, step.bytes) else { continue };
+            let sum: i64 = parts(&phases).iter().map(|&ms| ns(ms)).sum();
+            prop_assert_eq!(sum, at - ns(step.start_ms), "{:?}", step);
+            let resource = resource(&step.id).unwrap();
+            prop_assert_eq!(step.start_ms, resource.start_ms);
+            prop_assert!(awaited <= resource.size_bytes);
+            network += sum;
+            bytes += awaited;
+        }
+        prop_assert_eq!(at, plt);
+        prop_assert_eq!(&path.steps[0].id, ROOT);
+        prop_assert_eq!(&path.steps.last().unwrap().id, &graph.load_event);
+        prop_assert_eq!(bytes, path.bytes);
+        let p = &path.phases;
+        // Sums of floats: within a nanosecond.
+        prop_assert!((ns(parts(&p.network).iter().sum()) - network).abs() <= 1);
+        let main_thread = p.timer_wait_ms + p.main_thread_wait_ms + p.parse_ms + p.script_ms
+            + p.style_ms + p.timer_ms + p.event_ms + p.other_ms;
+        prop_assert!((ns(main_thread) + network - plt).abs() <= 1, "{:?} {}", p, plt);
+        prop_assert!(summary.critical_path.as_ref().unwrap().steps.is_empty());
+        prop_assert_eq!(summary.critical_path.unwrap().phases, path.phases);
     }
 
     #[test]

@@ -6,3 +6,5 @@ pub mod graph;
 pub mod http;
 pub mod import;
 pub mod page;
+pub mod site;
+pub mod transform;

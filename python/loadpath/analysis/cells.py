@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from loadpath.analysis import statistics
 from loadpath.analysis.query import columns_of, open_tables, quoted
-from loadpath.errors import LoadpathError, hinted
+from loadpath.errors import LoadpathError, NotFoundError, hinted
 from loadpath.experiments.sweep.specification import (
     Comparison,
     Metric,
@@ -22,7 +22,13 @@ from loadpath.experiments.sweep.specification import (
 )
 from loadpath.experiments.sweep.store import PlanFolder
 
-__all__ = ["Record", "cell_table", "comparison_table", "stored_specification"]
+__all__ = [
+    "Record",
+    "cell_table",
+    "comparison_table",
+    "find_comparison",
+    "stored_specification",
+]
 
 Record: TypeAlias = dict[str, Any]
 """Columns and values of a row."""
@@ -44,6 +50,23 @@ def stored_specification(folder: PlanFolder) -> Specification:
     return parse_specification(
         file.read_text(), origin=str(file), folder=folder.path, name=folder.manifest.name
     )
+
+
+def find_comparison(folder: PlanFolder, name: str) -> Comparison:
+    """A comparison of the specification.
+
+    Raises
+    ------
+    NotFoundError
+        There is none of that name.
+    """
+    found = {c.name: c for c in stored_specification(folder).comparisons}
+    if name not in found:
+        raise hinted(
+            NotFoundError(f"--compare {name}: there is no such comparison"),
+            f"the specification has {', '.join(found) or 'none'}",
+        )
+    return found[name]
 
 
 def cell_table(
@@ -196,7 +219,7 @@ def _number_cells(connection: duckdb.DuckDBPyConnection, table: str, by: Sequenc
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE page_numbers AS "
         "SELECT page, CAST(row_number() OVER (ORDER BY page) - 1 AS INTEGER) AS page_number "
-        "FROM pages"
+        "FROM (SELECT DISTINCT page FROM pages)"
     )
 
 

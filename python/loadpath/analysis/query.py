@@ -13,6 +13,7 @@ import duckdb
 
 from loadpath._core import scenario_keys
 from loadpath.errors import LoadpathError, hinted
+from loadpath.experiments.sweep.specification import TRANSFORM
 from loadpath.experiments.sweep.store import PlanFolder
 
 __all__ = ["TABLES", "columns_of", "open_tables", "quoted", "run_query"]
@@ -99,7 +100,11 @@ def _table(folder: PlanFolder, files: str) -> str:
 
 def _planned(folder: PlanFolder, axes: set[str]) -> str:
     """The product of pages, scenarios and runs, made row by row as it is read."""
-    own = "".join(f", s.{quoted(axis)}" for axis in folder.manifest.axes if axis in axes)
+    own = "".join(
+        f", {'p' if axis == TRANSFORM else 's'}.{quoted(axis)}"
+        for axis in folder.manifest.axes
+        if axis in axes
+    )
     m = folder.manifest
     return (
         f"SELECT {_names(folder)}, (p.file_row_number * {m.scenarios} + s.number) * {m.runs} "

@@ -1,5 +1,10 @@
-"""The waterfall of one load: where each resource's time went (thesis Figures 4.27 and 4.29)."""
+"""The waterfall of one load: where each resource's time went (thesis Figures 4.27 and 4.29).
 
+Over several paths each resource has a band with a lane for each subflow that carried some of it
+(thesis Figures 6.7, 6.9 and 6.23), if there is a trace.
+"""
+
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from loadpath.analysis.svg import Canvas, Scale, count
@@ -34,7 +39,23 @@ _LEFT, _RIGHT = 300, 1185
 _TOP = 108
 _ROW = 15
 _LANE = 26
+_SUBFLOW_LANE = 6
 _LABEL_CHARACTERS = 46
+
+_BAND_COLOUR = "#F2F2F2"
+_PATH_COLOURS = ("#0072B2", "#D55E00")
+"""Of the paths in order; more than two take turns."""
+
+
+@dataclass(slots=True)
+class _Carried:
+    """What one subflow carried of one resource."""
+
+    subflow: int
+    path: int
+    first_sent_ms: float
+    delivered_ms: list[float] = field(default_factory=list)
+    bytes: int = 0
 
 
 def waterfall_svg(outcome: Outcome, *, subtitle: str = "") -> str:
@@ -47,7 +68,9 @@ def waterfall_svg(outcome: Outcome, *, subtitle: str = "") -> str:
     subtitle
         A line under the title, for the scenario.
     """
-    bottom = _TOP + _LANE + _ROW * len(outcome.resources) + 6
+    carried = _carried(outcome)
+    lanes = sum(map(len, carried.values()))
+    bottom = _TOP + _LANE + _ROW * len(outcome.resources) + _SUBFLOW_LANE * lanes + 6
     canvas = Canvas(_WIDTH, bottom + 50, f"Waterfall of {outcome.page}")
     canvas.text(12, 22, outcome.page, size=15)
     canvas.text(12, 40, _headline(outcome))
@@ -59,13 +82,23 @@ def waterfall_svg(outcome: Outcome, *, subtitle: str = "") -> str:
         [
             (f"main thread: {kind}" if kind == "parse" else kind, colour)
             for kind, colour in MAIN_THREAD_COLOURS.items()
+        ]
+        + [
+            (f"segments over path {path}", _path_colour(path))
+            for path in sorted({lane.path for lanes in carried.values() for lane in lanes})
         ],
     )
     times = Scale(0.0, _end_ms(outcome) * 1.01, _LEFT, _RIGHT)
+    tops = _tops(outcome, carried)
+    for number, lanes_of in carried.items():
+        height = _ROW + _SUBFLOW_LANE * len(lanes_of)
+        canvas.rect(_LEFT, tops[number], _RIGHT - _LEFT, height - 1, _BAND_COLOUR)
     canvas.time_axis(times, _TOP, bottom)
     _main_thread(canvas, outcome, times)
-    for row, resource in enumerate(outcome.resources):
-        _bar(canvas, outcome, resource, times, _TOP + _LANE + row * _ROW)
+    for number, resource in enumerate(outcome.resources):
+        _bar(canvas, outcome, resource, times, tops[number])
+        for place, lane in enumerate(carried.get(number, ())):
+            _lane(canvas, lane, times, tops[number] + _ROW + place * _SUBFLOW_LANE - 2)
     for line, (at_ms, colour, label, dash) in enumerate(
         (
             (outcome.dcl_ms, _DCL_COLOUR, "DOMContentLoaded", "5 3"),
@@ -113,6 +146,55 @@ def _main_thread(canvas: Canvas, outcome: Outcome, times: Scale) -> None:
             MAIN_THREAD_COLOURS.get(record.kind, MAIN_THREAD_COLOURS["other"]),
             f"{record.kind} {record.detail}\n{record.id}, frame {record.frame}\n"
             f"{record.start_ms:.2f} to {record.end_ms:.2f} ms",
+        )
+
+
+def _carried(outcome: Outcome) -> dict[int, list[_Carried]]:
+    """By resource, the subflows that carried some of its response, in their order."""
+    found: dict[tuple[int, int], _Carried] = {}
+    for packet in () if outcome.trace is None else outcome.trace.packets:
+        if packet.up or not packet.len or packet.resource is None or packet.subflow is None:
+            continue
+        key = (packet.resource, packet.subflow)
+        if packet.event == "sent" and key not in found:
+            found[key] = _Carried(packet.subflow, packet.path or 0, packet.t_ms)
+        elif packet.event == "delivered" and key in found:
+            found[key].delivered_ms.append(packet.t_ms)
+            found[key].bytes += packet.len
+    by_resource: dict[int, list[_Carried]] = {}
+    for (resource, _), lane in sorted(found.items()):
+        by_resource.setdefault(resource, []).append(lane)
+    return by_resource
+
+
+def _tops(outcome: Outcome, carried: dict[int, list[_Carried]]) -> list[float]:
+    tops, top = [], float(_TOP + _LANE)
+    for number in range(len(outcome.resources)):
+        tops.append(top)
+        top += _ROW + _SUBFLOW_LANE * len(carried.get(number, ()))
+    return tops
+
+
+def _path_colour(path: int) -> str:
+    return _PATH_COLOURS[(path - 1) % len(_PATH_COLOURS)]
+
+
+def _lane(canvas: Canvas, lane: _Carried, times: Scale, top: float) -> None:
+    """From the first segment's departure to the last one's arrival, a mark for each arrival."""
+    colour = _path_colour(lane.path)
+    end_ms = max([lane.first_sent_ms, *lane.delivered_ms])
+    middle = top + _SUBFLOW_LANE / 2
+    canvas.line([(times(lane.first_sent_ms), middle), (times(end_ms), middle)], colour)
+    if lane.delivered_ms:
+        canvas.path(
+            "".join(
+                f"M{times(t):.2f} {top + 1:.2f}v{_SUBFLOW_LANE - 2}" for t in lane.delivered_ms
+            ),
+            colour,
+            width=1,
+            tooltip=f"subflow {lane.subflow + 1}, path {lane.path}: {lane.bytes} bytes in "
+            f"{count(len(lane.delivered_ms), 'segment')}, {lane.first_sent_ms:.2f} to "
+            f"{end_ms:.2f} ms",
         )
 
 

@@ -7,21 +7,25 @@ import typer
 from loadpath import __version__
 from loadpath.cli import (
     archive,
+    characteristics,
     delays,
     doctor,
     export,
+    figure,
     graph,
     import_,
     link,
     profile,
     profiles,
     query,
+    report,
     reproduce,
     scenario,
     simulate,
     sweep,
     table,
     timesequence,
+    transform,
     waterfall,
 )
 
@@ -41,11 +45,15 @@ app.command("waterfall")(waterfall.waterfall)
 app.command("timesequence")(timesequence.timesequence)
 app.command("export")(export.export)
 app.command("import")(import_.import_)
+app.command("transform")(transform.transform)
 app.command("archive")(archive.archive)
 app.command("reproduce")(reproduce.reproduce)
+app.command("characteristics")(characteristics.characteristics)
 app.command("sweep")(sweep.sweep)
 app.command("query")(query.query)
 app.command("table")(table.table)
+app.command("figure")(figure.figure)
+app.command("report")(report.report)
 app.command("profiles")(profiles.profiles)
 app.command("scenario")(scenario.scenario)
 app.add_typer(graph.app, name="graph")

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from loadpath.cli.console import print_json, print_note, print_table, progress_bar
-from loadpath.cli.options import Force, Json
+from loadpath.cli.options import Force, Json, Transforms
 from loadpath.errors import LoadpathError
 from loadpath.graphs.importer import import_corpus, import_one
 from loadpath.graphs.recordings import FileKind, import_recording, recognise
 from loadpath.output import write_atomic
+from loadpath.transforms import changed_graph
 
 
 def import_(
@@ -58,6 +59,7 @@ def import_(
             "event.",
         ),
     ] = False,
+    transform: Transforms = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -69,6 +71,7 @@ def import_(
                 f"{source}: a {kind} has no corpus delays, distributions, references"
             )
         data, report = import_recording(source, page=page, waits=waits, name=name)
+        data = changed_graph(data, transform or (), f"the graph of {source}")
         if str(output) == "-":
             sys.stdout.buffer.write(data)
         else:
@@ -90,11 +93,16 @@ def import_(
             delays=delays,
             distributions=distributions,
             fetch_late_references=fetch_late_references,
+            transforms=transform or (),
         )
     else:
         with progress_bar(None) as progress:
             summary = import_corpus(
-                source, output, fetch_late_references=fetch_late_references, progress=progress
+                source,
+                output,
+                fetch_late_references=fetch_late_references,
+                transforms=transform or (),
+                progress=progress,
             )
     if json:
         print_json(summary)

@@ -24,6 +24,7 @@ __all__ = [
     "Pages",
     "Runs",
     "Store",
+    "Transforms",
     "with_load_options",
 ]
 
@@ -64,6 +65,14 @@ Pages = Annotated[
     ),
 ]
 Runs = Annotated[int, typer.Option("-n", "--runs", min=1, help="Repetitions of each page.")]
+Transforms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--transform",
+        metavar="TRANSFORM",
+        help="Change the page first; several in their order. `loadpath transform` lists them.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
 Store = Annotated[
     Path, typer.Option("--store", help="Folder of sweeps, of one sweep, or of one plan.")

@@ -7,9 +7,10 @@ import typer
 from loadpath.analysis.tables import PLT_COLUMNS, plt_row
 from loadpath.api import simulate_many, summarise_many
 from loadpath.cli.console import print_json, print_note, print_table, progress_bar
-from loadpath.cli.options import Json, LoadOptions, Pages, Runs, with_load_options
+from loadpath.cli.options import Json, LoadOptions, Pages, Runs, Transforms, with_load_options
 from loadpath.pages import find_pages, load_graph
 from loadpath.parameters import describe, resolve_scenario, scenario_values
+from loadpath.transforms import transformed
 
 
 @with_load_options
@@ -20,6 +21,7 @@ def simulate(
     threads: Annotated[
         int, typer.Option(min=0, help="Threads; 0 is one for each core.", show_default=False)
     ] = 0,
+    transform: Transforms = None,
     json: Json = False,
     trace: Annotated[
         bool, typer.Option("--trace", help="With --json: every packet and main-thread activity.")
@@ -30,7 +32,7 @@ def simulate(
     The same command prints the same numbers, on any machine and any number of threads.
     """
     scenario = resolve_scenario(load.parameters())
-    graphs = [load_graph(source) for source in find_pages(pages)]
+    graphs = [transformed(load_graph(source), transform or ()) for source in find_pages(pages)]
     jobs = [(page, scenario, run) for page in graphs for run in range(runs)]
     print_note(describe(scenario))
     with progress_bar(len(jobs)) as progress:

@@ -7,7 +7,7 @@ import typer
 
 from loadpath.cli.console import extra, print_note, print_records
 from loadpath.cli.options import Csv, Json, Markdown
-from loadpath.errors import NotFoundError, SpecificationError, hinted
+from loadpath.errors import SpecificationError
 
 BRIEF = (
     *("sites", "pairs", "mean_baseline", "mean_variant", "difference_mean", "difference_sd"),
@@ -37,7 +37,12 @@ def table(
 ) -> None:
     """Print statistics of load times (ms): means, medians, deviations, intervals, tests."""
     with extra("experiments"):
-        from loadpath.analysis.cells import cell_table, comparison_table, stored_specification
+        from loadpath.analysis.cells import (
+            cell_table,
+            comparison_table,
+            find_comparison,
+            stored_specification,
+        )
         from loadpath.experiments.sweep.specification import METRICS
         from loadpath.experiments.sweep.store import find_plan
     folder = find_plan(store)
@@ -50,13 +55,7 @@ def table(
         records = cell_table(folder, columns, chosen)
         shown = list(records[0]) if records else []
     else:
-        found = {comparison.name: comparison for comparison in specification.comparisons}
-        if compare not in found:
-            raise hinted(
-                NotFoundError(f"--compare {compare}: there is no such comparison"),
-                f"the specification has {', '.join(found) or 'none'}",
-            )
-        records = comparison_table(folder, found[compare])
+        records = comparison_table(folder, find_comparison(folder, compare))
         labels = [c for c in folder.manifest.axes if records and c in records[0]]
         everything = csv is not None or json
         shown = list(records[0]) if records and everything else [*labels, *BRIEF]

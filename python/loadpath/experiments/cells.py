@@ -1,26 +1,25 @@
-"""Grids of loads, one cell at a time, each kept when it is finished.
+"""Cells of an experiment: one scenario over a list of pages, a number of runs each.
 
-A cell is a scenario over a list of pages with a number of runs. Its file in the cache folder is
-named by a hash of everything that decides its numbers: version, scenario, pages and runs. A batch
-that was interrupted continues with the first cell that has no file, and a changed parameter never
-finds an old result.
+Loads stay in the store that computed them. What is asked for is read by columns, so that an
+experiment of millions of loads takes memory for the figures that it looks at: eight bytes each.
 """
 
-import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias, overload
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
 
-from loadpath import _core
-from loadpath._core import Page, Scenario
-from loadpath.api import summarise_many
-from loadpath.errors import LoadpathError
-from loadpath.outcome import Summary
-from loadpath.output import write_atomic
+from loadpath.experiments.page_set import PageSet
+from loadpath.experiments.sweep.plan import Plan
+from loadpath.experiments.sweep.store import PlanFolder
 
-__all__ = ["CellLoad", "PageSet", "run_cell"]
+__all__ = ["CellLoad", "CellLoads", "PageSet", "StoredLoads"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
 
 
 class CellLoad(msgspec.Struct, frozen=True):
@@ -30,8 +29,12 @@ class CellLoad(msgspec.Struct, frozen=True):
     run: int
     plt_ms: float | None
     dcl_ms: float | None
-    reason: str | None
+    failure: str | None
     """Why the load failed, if it did."""
+    connections: int
+    requests: int
+    bytes: int
+    """Bodies of responses."""
     packets: int
     """Sent, both directions."""
     data_packets: int
@@ -42,84 +45,77 @@ class CellLoad(msgspec.Struct, frozen=True):
     tail_losses: int
 
 
-@dataclass(frozen=True)
-class PageSet:
-    """Pages, and a hash of their graphs."""
+class StoredLoads:
+    """The loads of a finished plan, by columns."""
 
-    pages: Sequence[Page]
-    digest: str
+    def __init__(self, folder: PlanFolder, plan: Plan) -> None:
+        self._files = [file for _, file in sorted(folder.named().items())]
+        self._shape = (len(plan.pages), plan.scenario_count, plan.specification.runs)
+        self._columns: dict[str, npt.NDArray[Any]] = {}
+        self.pages = tuple(page.name for page in plan.pages)
+        self.runs = plan.specification.runs
 
-    @classmethod
-    def load(cls, files: Sequence[Path], load: Callable[[Path], Page]) -> "PageSet":
-        """Read the pages and hash what they are read from.
-
-        `load` reads a page and the server-delay file beside it; both count.
-        """
-        digest = hashlib.sha256()
-        pages = []
-        delays: set[Path] = set()
-        for file in files:
-            page = load(file)
-            pages.append(page)
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
-            if page.server_delay_file is not None:
-                delays.add(file.parent / page.server_delay_file)
-        for file in sorted(delays):
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
-        return cls(pages, digest.hexdigest())
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A figure of all loads, shape (pages, scenarios, runs)."""
+        if name not in self._columns:
+            parts = (
+                pq.read_table(file, columns=[name]).column(0).to_numpy() for file in self._files
+            )
+            self._columns[name] = np.concatenate(list(parts)).reshape(self._shape)
+        return self._columns[name]
 
 
-def run_cell(
-    pages: PageSet,
-    scenario: Scenario,
-    *,
-    runs: int,
-    cache: Path | None = None,
-    threads: int = 0,
-    progress: Callable[[int], object] | None = None,
-) -> list[CellLoad]:
-    """All loads of a cell, in order of pages, then runs; from the folder `cache` if it has them.
+class CellLoads(Sequence[CellLoad]):
+    """The loads of a cell, in order of pages, then runs; by columns, or one at a time."""
 
-    `progress` is called with the number of finished loads of this cell.
-    """
-    file = None if cache is None else cache / f"{_key(pages, scenario, runs)}.json"
-    if file is not None and file.is_file():
-        try:
-            loads = msgspec.json.decode(file.read_bytes(), type=list[CellLoad])
-        except msgspec.MsgspecError as error:
-            raise LoadpathError(f"{file}: not a finished cell: {error}") from error
-        if progress is not None:
-            progress(len(loads))
-        return loads
-    jobs = [(page, scenario, run) for page in pages.pages for run in range(runs)]
-    summaries = summarise_many(jobs, threads=threads, progress=progress)
-    loads = [
-        _cell_load(page, run, summary)
-        for (page, _, run), summary in zip(jobs, summaries, strict=True)
-    ]
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(file, msgspec.json.encode(loads), force=True)
-    return loads
+    def __init__(self, loads: StoredLoads, scenario: int) -> None:
+        self._loads = loads
+        self._scenario = scenario
 
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A figure by its column in the store ("plt_ms", "drops", ...), shape (pages, runs)."""
+        return self._loads.column(name)[:, self._scenario, :]
 
-def _key(pages: PageSet, scenario: Scenario, runs: int) -> str:
-    text = "\0".join([_core.__version__, scenario.to_toml(), pages.digest, str(runs)])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    @property
+    def page_names(self) -> tuple[str, ...]:
+        """In order of the first axis."""
+        return self._loads.pages
 
+    @property
+    def plt_ms(self) -> Floats:
+        """Load times, shape (pages, runs)."""
+        return np.asarray(self.column("plt_ms"), np.float64)
 
-def _cell_load(page: Page, run: int, summary: Summary) -> CellLoad:
-    totals = summary.totals
-    return CellLoad(
-        page=page.name,
-        run=run,
-        plt_ms=summary.plt_ms,
-        dcl_ms=summary.dcl_ms,
-        reason=summary.status.reason,
-        packets=totals.packets,
-        data_packets=totals.data_packets,
-        drops=totals.drops,
-        retransmissions=totals.retransmissions,
-        timeouts=totals.timeouts,
-        tail_losses=totals.tail_losses,
-    )
+    @property
+    def mean_by_page_s(self) -> Floats:
+        """Mean load time of each page in seconds."""
+        return np.asarray(self.plt_ms.mean(axis=1) / 1000, np.float64)
+
+    @property
+    def drop_rates_percent(self) -> Floats:
+        """Of data packets: those that a queue dropped, in per cent, shape (pages, runs)."""
+        drops, delivered = self.column("drops"), self.column("data_packets")
+        return np.asarray(100 * drops / np.maximum(drops + delivered, 1), np.float64)
+
+    def __len__(self) -> int:
+        return len(self._loads.pages) * self._loads.runs
+
+    @overload
+    def __getitem__(self, index: int) -> CellLoad: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[CellLoad]: ...
+    def __getitem__(self, index: int | slice) -> CellLoad | list[CellLoad]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        page, run = divmod(index % len(self), self._loads.runs)
+        figures: dict[str, Any] = {}
+        for name in CellLoad.__struct_fields__[2:]:
+            value = self.column(name)[page, run]
+            value = value.item() if isinstance(value, np.generic) else value
+            figures[name] = None if value != value else value
+        return CellLoad(page=self._loads.pages[page], run=run, **figures)
+
+    def __iter__(self) -> Iterator[CellLoad]:
+        return (self[index] for index in range(len(self)))

@@ -9,9 +9,8 @@ from pathlib import Path
 import msgspec
 
 from loadpath.errors import CorpusError, hinted
-from loadpath.experiments.cells import PageSet
+from loadpath.experiments.page_set import PageSet
 from loadpath.graphs.importer import import_corpus
-from loadpath.pages import load_graph
 
 __all__ = ["Corpus", "CorpusEntry", "open_corpus", "open_corpus_folder"]
 
@@ -79,6 +78,6 @@ def _imported(folder: Path) -> list[CorpusEntry] | None:
 
 def _corpus(folder: Path, entries: list[CorpusEntry]) -> Corpus:
     def pages(chosen: list[CorpusEntry]) -> PageSet:
-        return PageSet.load([folder / entry.file for entry in chosen], load_graph)
+        return PageSet(tuple((f"corpus:{Path(e.file).stem}", str(folder / e.file)) for e in chosen))
 
     return Corpus(pages(entries), pages([entry for entry in entries if not entry.no_sharding]))

@@ -14,13 +14,16 @@ from loadpath.experiments.corpus import open_corpus
 from loadpath.experiments.grid import NETWORKS, mean_by_page_s, run_cells
 from loadpath.experiments.preset import Preset, PresetOptions, Result
 
-__all__ = ["PRESET"]
+__all__ = ["PRESET", "SHARDED_HTTP2", "published_means_s"]
 
 DEFAULT_RUNS = 5
+SHARDED_HTTP2 = {"http.version": "http/2", "http.priorities": "mime-type"}
+"""Scenario values of the table, networks aside (section 5.2)."""
+
 CSV_COLUMNS = ("rate_bps", "rtt_ms", "published_s", "ours_s", "error_percent", "runs")
 
 
-def _published(file: Path | None) -> dict[tuple[int, int], float]:
+def published_means_s(file: Path | None) -> dict[tuple[int, int], float]:
     """Mean load time in seconds by rate and RTT, from a CSV of rate_bps, rtt_ms, mean_plt_s."""
     if file is None:
         folder = resources.files("loadpath.experiments") / "published"
@@ -42,20 +45,15 @@ def _published(file: Path | None) -> dict[tuple[int, int], float]:
 
 
 def _run(options: PresetOptions) -> Result:
-    published = _published(options.published)
+    published = published_means_s(options.published)
     runs = options.runs or DEFAULT_RUNS
     cells = [
-        {
-            "network.rate_bps": rate_bps,
-            "network.rtt_ms": rtt_ms,
-            "http.version": "http/2",
-            "http.priorities": "mime-type",
-        }
+        {"network.rate_bps": rate_bps, "network.rtt_ms": rtt_ms, **SHARDED_HTTP2}
         for rate_bps, rtt_ms in NETWORKS
     ]
     with open_corpus(options.corpus) as corpus:
         results = run_cells(corpus.sharded, cells, options, runs=runs)
-        sites = len(corpus.sharded.pages)
+        sites = len(corpus.sharded)
     rows, errors = [], []
     for network, loads in zip(NETWORKS, results, strict=True):
         by_page = mean_by_page_s(loads, runs)
@@ -65,8 +63,8 @@ def _run(options: PresetOptions) -> Result:
         errors.append(abs(error))
         # The mean without one site, against the mean of all.
         without = [100 * ((ours - t / sites) * sites / (sites - 1) / ours - 1) for t in by_page]
-        dropped = sum(load.drops for load in loads)
-        drops = 100 * dropped / (dropped + sum(load.data_packets for load in loads))
+        dropped = int(loads.column("drops").sum())
+        drops = 100 * dropped / (dropped + int(loads.column("data_packets").sum()))
         rows.append(
             [*network, expected, ours, error, runs, min(without), max(without), drops],
         )

@@ -13,8 +13,8 @@ __all__ = ["Preset", "PresetOptions", "Result", "Table"]
 
 Value = str | int | float | None
 
-ProgressBar = Callable[[int], AbstractContextManager[Callable[[int], object]]]
-"""Makes a progress bar for so many loads, to be called with the number done."""
+ProgressBar = Callable[[int, int], AbstractContextManager[Callable[[int], object]]]
+"""Makes a progress bar for so many loads, so many done; to be called with the number done."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +28,18 @@ class PresetOptions:
     overrides: Sequence[tuple[str, str]] = ()
     """Scenario keys and values that replace the preset's."""
     published: Path | None = None
+    filters: Sequence[Path] = ()
+    """Ad-block filter lists, of presets that count advertisements."""
     cache: Path | None = None
+    """A store of sweeps that keeps the loads; what it has is not computed again."""
+    name: str = "preset"
+    """Of the sweep in that store."""
     threads: int = 0
     progress: ProgressBar | None = None
+
+    def settings(self, scenario: Mapping[str, Value], *, pages: int, runs: int) -> dict[str, Value]:
+        """What is run, for `Result.settings`: scenario keys, then what the user has replaced."""
+        return {**scenario, "pages": pages, "runs": runs, **dict(self.overrides)}
 
 
 @dataclass(frozen=True, kw_only=True)

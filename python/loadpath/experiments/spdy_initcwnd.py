@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
+import numpy as np
+
 from loadpath.experiments.grid import run_cells
 from loadpath.experiments.preset import Preset, PresetOptions, Result, Table, Value
 from loadpath.experiments.spdy_pages import PAGES, SERVERS, spdy_pages
@@ -145,12 +147,11 @@ def _run(options: PresetOptions) -> Result:
         ],
         notes=_notes(gains, runs),
         tables=tables,
-        settings={
-            "profile": "linux",
-            "runs": runs,
-            **{key: override(value) for key, value in LABORATORY.items()},
-            **dict(options.overrides),
-        },
+        settings=options.settings(
+            {"profile": "linux", **{key: override(value) for key, value in LABORATORY.items()}},
+            pages=len(PAGES) * len(SERVERS),
+            runs=runs,
+        ),
     )
 
 
@@ -168,14 +169,14 @@ def _gains(options: PresetOptions, runs: int) -> list[Gain]:
         for channel in CHANNELS
         for option in OPTIONS.values()
     ]
-    results = run_cells(spdy_pages(), cells, options, runs=runs, profile="linux")
+    with spdy_pages() as pages:
+        results = run_cells(pages, cells, options, runs=runs, profile="linux")
     medians: dict[tuple[str, int, Channel, str], float] = {}
     names = itertools.product(CHANNELS, OPTIONS)
     for (channel, option), loads in zip(names, results, strict=True):
-        times = [load.plt_ms or 0.0 for load in loads]
-        for number, (page, servers) in enumerate(itertools.product(PAGES, SERVERS)):
-            of_page = times[number * runs : (number + 1) * runs]
-            medians[page, servers, channel, option] = statistics.median(of_page) / 1000
+        websites = itertools.product(PAGES, SERVERS)
+        for (page, servers), times_ms in zip(websites, loads.plt_ms, strict=True):
+            medians[page, servers, channel, option] = float(np.median(times_ms)) / 1000
     gains = []
     for case in CASES:
         for page, servers, channel in itertools.product(PAGES, SERVERS, CHANNELS):

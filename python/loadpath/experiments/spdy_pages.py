@@ -5,12 +5,14 @@ draft. Section 5.3.2.1 divides their resources equally over the servers: here in
 order, the document being the first.
 """
 
-import hashlib
 import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from loadpath._core import Page
-from loadpath.experiments.cells import PageSet
+from loadpath.experiments.page_set import PageSet
 from loadpath.pages import EXAMPLE_PREFIX, read_page
 
 __all__ = ["PAGES", "SERVERS", "divided", "spdy_pages"]
@@ -19,11 +21,18 @@ PAGES = ("A", "B", "C")
 SERVERS = (1, 2, 4)
 
 
-def spdy_pages() -> PageSet:
+@contextmanager
+def spdy_pages() -> Iterator[PageSet]:
     """The nine websites of the study: pages, for each of them the numbers of servers."""
-    graphs = [divided(page, servers) for page in PAGES for servers in SERVERS]
-    pages = [Page.from_json(data, f"page {i}") for i, data in enumerate(graphs)]
-    return PageSet(pages, hashlib.sha256(b"\0".join(graphs)).hexdigest())
+    with tempfile.TemporaryDirectory(prefix="loadpath-spdy-") as folder:
+        files = []
+        for page in PAGES:
+            for servers in SERVERS:
+                name = f"spdy-page-{page.lower()}-{servers}"
+                file = Path(folder) / f"{name}.json"
+                file.write_bytes(divided(page, servers))
+                files.append((name, str(file)))
+        yield PageSet(tuple(files))
 
 
 def divided(page: str, servers: int) -> bytes:

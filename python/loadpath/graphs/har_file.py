@@ -125,6 +125,8 @@ class Entry:
         Text of HTML, CSS and JavaScript, None if not recorded.
     connect_ms, wait_ms
         Of the TCP handshake and of waiting for the first byte; None if not measured.
+    request_headers, response_headers
+        Names in lower case.
     """
 
     index: int
@@ -152,6 +154,7 @@ class Entry:
     connect_ms: float | None = None
     wait_ms: float | None = None
     is_link_preload: bool = False
+    response_headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def host(self) -> str:
@@ -372,6 +375,7 @@ def _entry(item: dict[str, Any], index: int, where: str) -> Entry:
         failed=failed,
         wait_ms=parts["wait"],
         is_link_preload=item.get("_isLinkPreload") is True,
+        response_headers=received,
     )
     # HAR counts the TLS handshake as part of connecting.
     if parts["connect"]:

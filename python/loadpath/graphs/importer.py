@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,11 +18,12 @@ import msgspec
 from loadpath import _core
 from loadpath.errors import CorpusError, hinted
 from loadpath.output import refuse_existing
+from loadpath.transforms import changed_graph
 
 if TYPE_CHECKING:
     from loadpath._core import CorpusPage
 
-__all__ = ["SERVER_DELAYS", "ImportSummary", "import_corpus", "import_one"]
+__all__ = ["SERVER_DELAYS", "ImportSummary", "import_corpus", "import_one", "import_page"]
 
 SERVER_DELAYS = "server-delays.json"
 
@@ -41,6 +42,7 @@ def import_corpus(
     output: Path,
     *,
     fetch_late_references: bool = False,
+    transforms: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> ImportSummary:
     """Import all pages of a corpus folder into a new folder, or nothing.
@@ -55,6 +57,9 @@ def import_corpus(
     fetch_late_references
         Fetch, at their place in the load, what the recording served from its cache after the load
         event by fetches that are not part of the load. Otherwise such references cost nothing.
+    transforms
+        What is changed in each graph (`loadpath.transforms`), in this order. The index describes
+        the graphs as they were.
     progress
         Called with the number of finished pages.
 
@@ -77,7 +82,10 @@ def import_corpus(
         # The engine works without the interpreter's lock.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             entries = pool.map(
-                lambda page: _import_page(source, page, folder.path, fetch_late_references), pages
+                lambda page: _import_page(
+                    source, page, folder.path, fetch_late_references, transforms
+                ),
+                pages,
             )
             for done, (entry, report) in enumerate(entries, start=1):
                 index.append(entry)
@@ -97,6 +105,7 @@ def import_one(
     delays: Path | None = None,
     distributions: Path | None = None,
     fetch_late_references: bool = False,
+    transforms: Sequence[str] = (),
 ) -> ImportSummary:
     """Import one graph into a new folder.
 
@@ -110,7 +119,7 @@ def import_one(
         The delays measured for its page.
     distributions
         The folder with the `.dist` files, for resources without a measured delay.
-    fetch_late_references
+    fetch_late_references, transforms
         As in `import_corpus`.
     """
     refuse_existing(output, force=False)
@@ -125,9 +134,27 @@ def import_one(
             None if distributions is None else SERVER_DELAYS,
             fetch_late_references,
         )
+        page = changed_graph(page, transforms, str(graph))
         (folder.path / f"{graph.stem}.json").write_bytes(page)
         folder.commit()
     return ImportSummary(pages=1, counts=json.loads(report))
+
+
+def import_page(source: Path, name: str) -> tuple[bytes, bytes]:
+    """The graph of one page of a corpus, and the server delays that it refers to.
+
+    Raises
+    ------
+    CorpusError
+        `source` is no such folder, or a file in it is malformed.
+    KeyError
+        It has no page of that name.
+    """
+    pages, distributions = _find_corpus(source)
+    page = {page["name"]: page for page in pages}[name]
+    files = [(p.name, _read(p), str(p)) for p in sorted(distributions.glob("*.dist"))]
+    data, _, _ = _convert(source, page, fetch_late_references=False)
+    return data, _core.import_distributions(files)
 
 
 def _find_corpus(source: Path) -> tuple[list["CorpusPage"], Path]:
@@ -147,18 +174,15 @@ def _find_corpus(source: Path) -> tuple[list["CorpusPage"], Path]:
 
 
 def _import_page(
-    source: Path, page: "CorpusPage", folder: Path, fetch_late_references: bool
+    source: Path,
+    page: "CorpusPage",
+    folder: Path,
+    fetch_late_references: bool,
+    transforms: Sequence[str],
 ) -> tuple[dict[str, object], dict[str, int]]:
-    graph, delays = source / page["graph"], source / page["delays"]
-    data, sharded, report = _core.import_graph(
-        page["name"],
-        (_read(graph), str(graph)),
-        (_read(delays), str(delays)) if delays.is_file() else None,
-        SERVER_DELAYS,
-        fetch_late_references,
-    )
+    data, sharded, report = _convert(source, page, fetch_late_references=fetch_late_references)
     file = f"{page['name']}.json"
-    (folder / file).write_bytes(data)
+    (folder / file).write_bytes(changed_graph(data, transforms, str(source / page["graph"])))
     counts: dict[str, int] = json.loads(report)
     no_sharding = page["no_sharding"]
     entry: dict[str, object] = {
@@ -171,6 +195,19 @@ def _import_page(
         "no_sharding": not sharded if no_sharding is None else no_sharding,
     }
     return entry, counts
+
+
+def _convert(
+    source: Path, page: "CorpusPage", *, fetch_late_references: bool
+) -> tuple[bytes, bool, bytes]:
+    graph, delays = source / page["graph"], source / page["delays"]
+    return _core.import_graph(
+        page["name"],
+        (_read(graph), str(graph)),
+        (_read(delays), str(delays)) if delays.is_file() else None,
+        SERVER_DELAYS,
+        fetch_late_references,
+    )
 
 
 def _read(path: Path) -> bytes:

@@ -9,7 +9,7 @@ import msgspec
 
 from loadpath.graphs.graph import Activity, Graph, Kind
 
-__all__ = ["Computation", "Statistics", "statistics"]
+__all__ = ["Computation", "Statistics", "host_of", "requested_by", "served_by", "statistics"]
 
 ABSENT = "not recorded"
 
@@ -97,7 +97,7 @@ def statistics(graph: Graph) -> Statistics:
     {'nothing': 1, 'parse chunk': 2, 'timer': 1}
     """
     resources = {id: graph.activities[id] for id in _of_kind(graph, Kind.RESOURCE)}
-    fetched = [r for r in resources.values() if _served_by(r) == "network"]
+    fetched = [r for r in resources.values() if served_by(r) == "network"]
     evidence = _count(r.get("evidence", ABSENT) for r in resources.values())
     known = len(resources) - evidence.get(ABSENT, 0)
     computation = _computation(graph)
@@ -113,11 +113,11 @@ def statistics(graph: Graph) -> Statistics:
         activities_by_kind=_count(kind.value for kind in graph.kinds.values()),
         resources=len(resources),
         bytes=sum(r["size_bytes"] for r in fetched),
-        hosts=len({host for r in resources.values() if (host := _host(r["url"]))}),
+        hosts=len({host for r in resources.values() if (host := host_of(r["url"]))}),
         resources_by_type=_count(r.get("mime_type") or ABSENT for r in resources.values()),
         bytes_by_type=_sum(fetched, lambda r: (r.get("mime_type") or ABSENT, r["size_bytes"])),
-        served_by=_count(map(_served_by, resources.values())),
-        requested_by=_count(_requested_by(graph, id) for id in resources),
+        served_by=_count(map(served_by, resources.values())),
+        requested_by=_count(requested_by(graph, id) for id in resources),
         evidence=evidence,
         fallback_share=evidence.get("fallback", 0) / known if known else None,
         discovered_by=_count(r.get("discovered_by", ABSENT) for r in resources.values()),
@@ -159,7 +159,8 @@ def _depth(graph: Graph) -> int:
     return max(depth.values(), default=0)
 
 
-def _host(url: str) -> str | None:
+def host_of(url: str) -> str | None:
+    """Host of an http or https URL in lower case, `None` of others and of malformed ones."""
     try:
         parts = urlsplit(url)
         return parts.hostname if parts.scheme in ("http", "https") else None
@@ -167,7 +168,8 @@ def _host(url: str) -> str | None:
         return None
 
 
-def _served_by(resource: Mapping[str, Any]) -> str:
+def served_by(resource: Mapping[str, Any]) -> str:
+    """What served a resource in the recording, as in `Statistics.served_by`."""
     if "original" in resource:
         return "another response"
     if not str(resource["url"]).lower().startswith(("http:", "https:")):
@@ -175,7 +177,8 @@ def _served_by(resource: Mapping[str, Any]) -> str:
     return "cache" if resource.get("cached") else "network"
 
 
-def _requested_by(graph: Graph, id: str) -> str:
+def requested_by(graph: Graph, id: str) -> str:
+    """Kinds of a resource's parents, as in `Statistics.requested_by`."""
     kinds = {graph.kinds[parent].value for parent in graph.parents[id]}
     return " + ".join(sorted(kinds)) or "nothing"
 

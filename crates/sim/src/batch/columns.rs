@@ -1,7 +1,7 @@
 //! The figures of many loads as columns: what sweeps store, without an object a load.
 
 use crate::load::Summary;
-use crate::outcome::Status;
+use crate::outcome::{CriticalPhases, Status};
 
 /// Values of a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,8 @@ impl Values {
 /// The figures of a list of loads, one column each, in the order of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Columns {
-    /// Names, those of the fields of [`Summary`] and its totals, and values.
+    /// Names, those of the fields of [`Summary`], its totals and, after `critical_`, its critical
+    /// path, and values.
     pub columns: Vec<(&'static str, Values)>,
     /// Place in the list and reason of each load that did not reach its load event.
     pub failures: Vec<(usize, String)>,
@@ -48,6 +49,10 @@ impl Columns {
         let integer = |of: fn(&Summary) -> u64| {
             let count = |s| i64::try_from(of(s)).expect("counts of a load are far below 2^63");
             Values::Integer(summaries.iter().map(count).collect())
+        };
+        let phase = |of: fn(&CriticalPhases) -> f64| {
+            let value = |s: &Summary| s.critical_path.as_ref().map_or(f64::NAN, |p| of(&p.phases));
+            Values::Float(summaries.iter().map(value).collect())
         };
         let failure = |(place, summary): (usize, &Summary)| match &summary.status {
             Status::Complete => None,
@@ -67,6 +72,26 @@ impl Columns {
                 ("timeouts", integer(|s| s.totals.timeouts)),
                 ("tail_losses", integer(|s| s.totals.tail_losses)),
                 ("events", integer(|s| s.totals.events)),
+                (
+                    "critical_bytes",
+                    integer(|s| s.critical_path.as_ref().map_or(0, |path| path.bytes)),
+                ),
+                ("critical_connection_setup_ms", phase(|p| p.network.connection_setup_ms)),
+                ("critical_client_queue_ms", phase(|p| p.network.client_queue_ms)),
+                ("critical_request_flight_ms", phase(|p| p.network.request_flight_ms)),
+                ("critical_server_queue_ms", phase(|p| p.network.server_queue_ms)),
+                ("critical_server_processing_ms", phase(|p| p.network.server_processing_ms)),
+                ("critical_response_wait_ms", phase(|p| p.network.response_wait_ms)),
+                ("critical_first_byte_flight_ms", phase(|p| p.network.first_byte_flight_ms)),
+                ("critical_transfer_ms", phase(|p| p.network.transfer_ms)),
+                ("critical_timer_wait_ms", phase(|p| p.timer_wait_ms)),
+                ("critical_main_thread_wait_ms", phase(|p| p.main_thread_wait_ms)),
+                ("critical_parse_ms", phase(|p| p.parse_ms)),
+                ("critical_script_ms", phase(|p| p.script_ms)),
+                ("critical_style_ms", phase(|p| p.style_ms)),
+                ("critical_timer_ms", phase(|p| p.timer_ms)),
+                ("critical_event_ms", phase(|p| p.event_ms)),
+                ("critical_other_ms", phase(|p| p.other_ms)),
             ],
             failures: summaries.iter().enumerate().filter_map(failure).collect(),
         }
@@ -86,6 +111,7 @@ mod tests {
             connections: 2,
             requests: 3,
             totals: Totals { bytes, ..Totals::default() },
+            critical_path: None,
         }
     }
 

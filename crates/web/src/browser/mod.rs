@@ -5,6 +5,7 @@
 //! [`Browser::next_timeout`] again.
 
 mod config;
+mod critical_path;
 mod scheduler;
 
 use std::collections::VecDeque;
@@ -12,6 +13,8 @@ use std::collections::VecDeque;
 use loadpath_net::{EventQueue, SimDuration, SimTime};
 
 pub use config::{BrowserConfig, MainThreads};
+use critical_path::Began;
+pub use critical_path::{AwaitedResponse, CriticalPath, PathStep};
 use scheduler::{Lane, Queue, Scheduler};
 
 use crate::page::{NONE, Page, Step};
@@ -47,6 +50,9 @@ pub struct Browser<'p> {
     /// Parents that each activity still waits for.
     missing: Vec<u32>,
     complete: Vec<bool>,
+    began: Vec<Began>,
+    /// The activity whose completion is under way, or [`NONE`].
+    completing: u32,
     fetches: Vec<Fetch>,
     /// Links of the queues of activities that wait for a fetch.
     waiting_links: Vec<u32>,
@@ -69,6 +75,8 @@ pub struct Browser<'p> {
 struct Fetch {
     /// The resource whose request is or was in flight, or [`NONE`].
     leader: u32,
+    /// When it was requested.
+    began: Began,
     /// Body bytes received in order; [`u64::MAX`] once the response is complete.
     received: u64,
     /// What the most modest of `chunks` waits for.
@@ -82,6 +90,7 @@ struct Fetch {
 impl Fetch {
     const IDLE: Fetch = Fetch {
         leader: NONE,
+        began: Began::NEVER,
         received: 0,
         next_need: u64::MAX,
         chunks: Queue::EMPTY,
@@ -127,6 +136,8 @@ impl<'p> Browser<'p> {
             scheduler: Scheduler::new(&page.frames, first_frames, count),
             missing: page.activities.iter().map(|a| a.parents).collect(),
             complete: vec![false; count],
+            began: vec![Began::NEVER; count],
+            completing: NONE,
             fetches: vec![Fetch::IDLE; page.slots as usize],
             waiting_links: vec![NONE; count],
             preloaders: vec![
@@ -261,18 +272,19 @@ impl<'p> Browser<'p> {
     fn completion(&mut self, now: SimTime, activity: u32) {
         let page = self.page;
         self.complete[activity as usize] = true;
+        self.completing = activity;
         let thread = self.thread_running(activity);
         if let Some(thread) = thread {
             self.scheduler.free(thread);
         }
         if let Step::Chunk { .. } = page.activities[activity as usize].step {
-            self.clone_parse_chunks(activity);
+            self.clone_parse_chunks(now, activity);
         }
         for &child in page.children(activity) {
             self.parent_completed(now, child);
         }
         while let Some(frame) = self.to_preload.pop() {
-            self.preload(frame);
+            self.preload(now, frame);
         }
         if let Some(thread) = thread {
             self.evaluate_pending(now, thread);
@@ -299,6 +311,7 @@ impl<'p> Browser<'p> {
         if self.load_event.is_some() {
             return;
         }
+        self.began[activity as usize] = Began { after: self.completing, at: now };
         let page = self.page;
         match page.activities[activity as usize].step {
             Step::Parse { .. } | Step::Evaluate { .. } | Step::Event { .. } => {
@@ -345,7 +358,7 @@ impl<'p> Browser<'p> {
     fn fetch(&mut self, now: SimTime, activity: u32, resource: u32) {
         let page = self.page;
         let slot = page.resources[resource as usize].slot as usize;
-        self.request(resource, false);
+        self.request(now, resource, false);
         for &chunk in page.streams(activity) {
             self.parent_completed(now, chunk);
         }
@@ -361,11 +374,12 @@ impl<'p> Browser<'p> {
         }
     }
 
-    fn request(&mut self, resource: u32, preload: bool) {
+    fn request(&mut self, now: SimTime, resource: u32, preload: bool) {
         let slot = self.page.resources[resource as usize].slot;
         let fetch = &mut self.fetches[slot as usize];
         if fetch.leader == NONE {
             fetch.leader = resource;
+            fetch.began = Began { after: self.completing, at: now };
             self.in_flight += 1;
             self.requests.push_back(Request { resource, preload });
         }
@@ -441,7 +455,7 @@ impl<'p> Browser<'p> {
     }
 
     /// Clones the parse chunks of a download chunk that has arrived, for the preloader.
-    fn clone_parse_chunks(&mut self, chunk: u32) {
+    fn clone_parse_chunks(&mut self, now: SimTime, chunk: u32) {
         if !self.config.preloader {
             return;
         }
@@ -452,14 +466,14 @@ impl<'p> Browser<'p> {
                 && self.preload_links[child as usize] == NOT_CLONED
             {
                 self.preloaders[frame as usize].clones.push(&mut self.preload_links, child);
-                self.preload(frame);
+                self.preload(now, frame);
             }
         }
     }
 
     /// Drains the preload queue of a frame while its parser waits for a script: requests the style
     /// sheets, scripts and images of text that the parser has not reached.
-    fn preload(&mut self, frame: u32) {
+    fn preload(&mut self, now: SimTime, frame: u32) {
         let page = self.page;
         let preloader = &mut self.preloaders[frame as usize];
         let until = preloader.blocked_until;
@@ -476,7 +490,7 @@ impl<'p> Browser<'p> {
                 if let Step::Fetch(resource) = page.activities[child as usize].step
                     && page.resources[resource as usize].mime_class.is_preloaded()
                 {
-                    self.request(resource, true);
+                    self.request(now, resource, true);
                 }
             }
         }

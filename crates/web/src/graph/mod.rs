@@ -25,6 +25,7 @@ pub use order::compare_ids;
 pub use priority::PriorityScheme;
 pub use server_delays::{DelayClass, ServerDelays};
 pub use topology::{Edges, IdIndex, Topology};
+pub(crate) use validate::executed_before_load;
 pub use validate::{
     MAX_ACTIVITIES, MAX_DURATION_MS, MAX_EDGES, MAX_FRAMES, MAX_ID_BYTES, MAX_RECORDED_MS,
     MAX_SIZE_BYTES,

@@ -163,7 +163,7 @@ fn cuts(graph: &PageGraph) -> BTreeSet<(&str, u64)> {
 }
 
 /// Name of the computation of which an evaluation is a piece.
-fn computation<'a>(id: &'a str, evaluation: &'a Evaluation) -> &'a str {
+pub(crate) fn computation<'a>(id: &'a str, evaluation: &'a Evaluation) -> &'a str {
     evaluation.continues.as_deref().unwrap_or_else(|| id.strip_suffix("_0").unwrap_or(id))
 }
 

@@ -349,7 +349,7 @@ impl ActivityCheck<'_> {
 
 /// Whether the activity is part of the load: thesis section 3.7.4 disables what the recording ran
 /// after the load event.
-pub(super) fn executed_before_load(activity: &Activity) -> bool {
+pub(crate) fn executed_before_load(activity: &Activity) -> bool {
     match &activity.kind {
         ActivityKind::Evaluation(evaluation) => {
             !matches!(evaluation.phase, Phase::End | Phase::LoadPlus)

@@ -6,6 +6,7 @@
 mod compile;
 mod url;
 
+pub(crate) use url::http_authority;
 pub use url::http_host;
 
 use std::sync::Arc;

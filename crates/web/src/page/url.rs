@@ -1,10 +1,25 @@
 //! What the page model reads from a URL.
 
+use std::ops::Range;
+
 /// The lower-case host of an http or https URL, without user information and port (WHATWG URL
 /// standard, section 4.4, for special schemes). `None` for every other scheme: such resources never
 /// reach the network. A malformed authority gives a name as well ("" at worst), never an error: the
 /// model only asks which resources share a host.
 pub fn http_host(url: &str) -> Option<String> {
+    Some(url[http_authority(url)?.host].to_ascii_lowercase())
+}
+
+/// Places in the text of an http or https URL.
+pub(crate) struct Authority {
+    /// Of the host, without user information and port.
+    pub host: Range<usize>,
+    /// Where path, query or fragment begin.
+    pub end: usize,
+}
+
+/// Where a URL names its server; `None` for schemes other than http and https.
+pub(crate) fn http_authority(url: &str) -> Option<Authority> {
     let (scheme, rest) = url.split_once(':')?;
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
         return None;
@@ -16,7 +31,9 @@ pub fn http_host(url: &str) -> Option<String> {
         Some(end) if host_and_port.starts_with('[') => &host_and_port[..=end],
         _ => host_and_port.split(':').next().unwrap_or_default(),
     };
-    Some(host.to_ascii_lowercase())
+    let end = url.len() - rest.len() + authority.len();
+    let start = end - host_and_port.len();
+    Some(Authority { host: start..start + host.len(), end })
 }
 
 #[cfg(test)]

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Figure"]
+__all__ = ["Figure", "Row", "Rows", "Value"]
+
+Value: TypeAlias = str | int | float | None
+Row: TypeAlias = Sequence[Value]
+Rows: TypeAlias = Sequence[Row]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +25,16 @@ class Figure:
     """What is seen, how it was obtained (label: simulated, emulated, observed), and its source."""
     columns: Sequence[str]
     """Names of the columns of `rows`, with units."""
-    rows: Sequence[Sequence[str | int | float | None]]
+    rows: Rows
     """The numbers that are drawn: its CSV."""
     draw: Callable[["Axes"], None]
     """Draws the numbers on axes of a Matplotlib figure."""
     size_mm: tuple[float, float] = (160.0, 100.0)
     """Width and height in print."""
+    projection: str | None = None
+    """Of the axes: "3d" for surfaces."""
+
+    def column(self, name: str) -> list[Any]:
+        """The values of a column."""
+        place = list(self.columns).index(name)
+        return [row[place] for row in self.rows]

@@ -20,10 +20,10 @@ from loadpath.errors import StoreError, hinted
 from loadpath.experiments.sweep.pages import PlannedPage, open_pages
 from loadpath.experiments.sweep.plan import Part, Plan
 from loadpath.experiments.sweep.reuse import Finder, Indices
-from loadpath.experiments.sweep.specification import Specification
+from loadpath.experiments.sweep.specification import TRANSFORM, Specification
 from loadpath.experiments.sweep.store import FIGURES, PlanFolder, row_schema, writing
 
-__all__ = ["Executor", "LocalExecutor", "Pages", "SweepResult", "compute_part", "sweep"]
+__all__ = ["Executor", "LocalExecutor", "Pages", "SweepResult", "compute_part", "run_plan", "sweep"]
 
 PAGES_IN_MEMORY = 256
 """Compiled pages that are kept; one of the corpus takes some 150 kB."""
@@ -196,6 +196,7 @@ def _table(
         "page": _words(page, [plan.pages[index].name for index in page_indices]),
         "run": pa.array(runs, pa.int32()),
         "scenario": _words(place, [plan.scenario(int(i)).digest for i in scenario_indices]),
+        TRANSFORM: _words(page, [plan.pages[index].transform for index in page_indices]),
     }
     for axis, stride in zip(plan.specification.axes, plan.strides, strict=True):
         labels = [choice.label for choice in axis.choices]
@@ -209,8 +210,11 @@ def _table(
 
 
 def _words(indices: Indices, words: Sequence[object]) -> Any:
+    """Words by their places in a list, in which some may be there twice."""
+    places = {word: place for place, word in enumerate(dict.fromkeys(words))}
+    indices = np.array([places[word] for word in words], np.int64)[indices]
     return pa.DictionaryArray.from_arrays(
-        pa.array(indices, pa.int32()), pa.array(words, pa.string())
+        pa.array(indices, pa.int32()), pa.array(list(places), pa.string())
     )
 
 
@@ -269,31 +273,50 @@ def sweep(
         not given.
     """
     with open_pages(specification.pages, specification.folder, corpus) as pages:
-        plan = Plan(specification, pages)
-        folder = _folder(plan, store)
-        plan = plan.with_rows_per_part(folder.manifest.rows_per_part)
-        with folder.locked():
-            with writing(folder.path):
-                folder.update(plan)
-                finished, damaged = folder.check(plan) if resume else (set(folder.named()), [])
-            done = sum(part.rows for part in finished)
-            if plan_only or done == plan.rows:
-                return SweepResult(folder, plan, 0, 0, tuple(damaged))
-            if finished and not resume:
-                raise hinted(
-                    StoreError(f"{folder.path} has {done} of {plan.rows} loads already"),
-                    "--resume computes the others",
-                )
-            parts = (part for part in plan.parts() if part not in finished)
-            failed = 0
-            with nullcontext(_ignore) if progress is None else progress(plan.rows, done) as report:
-                tables = (executor or LocalExecutor()).tables(
-                    plan, parts, Finder(folder, store), lambda new: report(done + new)
-                )
-                for part, table in tables:
-                    folder.write(part, table)
-                    failed += part.rows - table.column("failure").null_count
-            return SweepResult(folder, plan, plan.rows - done, failed, tuple(damaged))
+        return run_plan(
+            Plan(specification, pages),
+            store=store,
+            plan_only=plan_only,
+            resume=resume,
+            executor=executor,
+            progress=progress,
+        )
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    store: Path,
+    plan_only: bool = False,
+    resume: bool = False,
+    executor: Executor | None = None,
+    progress: ProgressBar | None = None,
+) -> SweepResult:
+    """As `sweep`, for a plan whose pages have been found."""
+    folder = _folder(plan, store)
+    plan = plan.with_rows_per_part(folder.manifest.rows_per_part)
+    with folder.locked():
+        with writing(folder.path):
+            folder.update(plan)
+            finished, damaged = folder.check(plan) if resume else (set(folder.named()), [])
+        done = sum(part.rows for part in finished)
+        if plan_only or done == plan.rows:
+            return SweepResult(folder, plan, 0, 0, tuple(damaged))
+        if finished and not resume:
+            raise hinted(
+                StoreError(f"{folder.path} has {done} of {plan.rows} loads already"),
+                "--resume computes the others",
+            )
+        parts = (part for part in plan.parts() if part not in finished)
+        failed = 0
+        with nullcontext(_ignore) if progress is None else progress(plan.rows, done) as report:
+            tables = (executor or LocalExecutor()).tables(
+                plan, parts, Finder(folder, store), lambda new: report(done + new)
+            )
+            for part, table in tables:
+                folder.write(part, table)
+                failed += part.rows - table.column("failure").null_count
+        return SweepResult(folder, plan, plan.rows - done, failed, tuple(damaged))
 
 
 def _folder(plan: Plan, store: Path) -> PlanFolder:

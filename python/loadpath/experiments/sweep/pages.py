@@ -7,7 +7,7 @@ corpus), a path or glob of page graphs, or a folder of them.
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -17,8 +17,9 @@ from loadpath.errors import CorpusError, NotFoundError, SpecificationError, hint
 from loadpath.experiments.corpus import CorpusEntry, open_corpus_folder
 from loadpath.experiments.sweep.specification import PageSelection
 from loadpath.pages import EXAMPLE_PREFIX, example_names, find_pages, load_graph, read_page
+from loadpath.transforms import AS_IT_IS
 
-__all__ = ["CORPUS_PREFIX", "PlannedPage", "open_pages"]
+__all__ = ["CORPUS_PREFIX", "PlannedPage", "open_pages", "plan_page"]
 
 CORPUS_PREFIX = "corpus:"
 DIGEST_LENGTH = 32
@@ -27,7 +28,7 @@ DIGEST_LENGTH = 32
 
 @dataclass(frozen=True, slots=True)
 class PlannedPage:
-    """A page of a plan."""
+    """A page of a plan, after a transform."""
 
     name: str
     source: str
@@ -35,18 +36,33 @@ class PlannedPage:
     file: str
     """What `load_graph` reads."""
     digest: str
-    """Of the graph and its server delays."""
+    """Of the graph's file and its server delays."""
+    transform: str = AS_IT_IS
+
+    @property
+    def identity(self) -> str:
+        """Digest of what is loaded."""
+        if self.transform == AS_IT_IS:
+            return self.digest
+        text = f"{self.digest} {self.transform}"
+        return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
 
     def load(self) -> Page:
-        """Read and compile it."""
-        return load_graph(self.file)
+        """Read, transform and compile it."""
+        return self.after_transform(load_graph(self.file))
+
+    def after_transform(self, page: Page) -> Page:
+        """The page as it is loaded, from the page as it was read."""
+        return page if self.transform == AS_IT_IS else page.transformed(self.transform)
 
 
 @contextmanager
 def open_pages(
     selection: PageSelection, folder: Path, corpus: Path | None
 ) -> Iterator[tuple[PlannedPage, ...]]:
-    """The selected pages in order of their sources; a corpus as published is imported meanwhile.
+    """The selected pages in order of their sources, each after every transform of the selection.
+
+    A corpus as published is imported meanwhile.
 
     Parameters
     ----------
@@ -63,6 +79,8 @@ def open_pages(
         A source finds nothing.
     SpecificationError
         Two pages have the same name, or a page is not what it was.
+    TransformError
+        There is no such transform, or it does not fit a page.
     """
     if not any(source.startswith(CORPUS_PREFIX) for source in selection.include):
         if selection.sharded is not None:
@@ -90,7 +108,7 @@ def _select(
     for source in selection.include:
         files |= _find(source, folder, corpus, entries)
     expected = dict(selection.digests)
-    pages: dict[str, PlannedPage] = {}
+    pages: dict[str, list[PlannedPage]] = {}
     for source, file in files.items():
         page = load_graph(file)
         if any(fnmatchcase(page.name, pattern) for pattern in selection.exclude):
@@ -102,7 +120,7 @@ def _select(
         if page.name in pages:
             raise hinted(
                 SpecificationError(
-                    f"{source} and {pages[page.name].source} are both named {page.name!r}"
+                    f"{source} and {pages[page.name][0].source} are both named {page.name!r}"
                 ),
                 "results go by the name of a page: rename one, or exclude it",
             )
@@ -112,7 +130,9 @@ def _select(
                 SpecificationError(f"{source} has changed since the plan was made"),
                 "without [pages.digests] the page is taken as it is now",
             )
-        pages[page.name] = PlannedPage(page.name, source, file, digest)
+        pages[page.name] = list(
+            _variants(PlannedPage(page.name, source, file, digest), page, selection)
+        )
         if len(pages) == selection.first:
             break
     missing = sorted(expected.keys() - pages.keys())
@@ -123,7 +143,14 @@ def _select(
             SpecificationError("pages: nothing is left after exclude and the other filters"),
             f"{len(files)} page graphs were found",
         )
-    return tuple(pages.values())
+    return tuple(variant for variants in pages.values() for variant in variants)
+
+
+def _variants(planned: PlannedPage, page: Page, selection: PageSelection) -> Iterator[PlannedPage]:
+    for transform in selection.transforms or (AS_IT_IS,):
+        variant = replace(planned, transform=transform)
+        variant.after_transform(page)  # Now is the time to find that it does not fit.
+        yield variant
 
 
 def _find(
@@ -153,6 +180,12 @@ def _find(
 
 def _matching(pattern: str, names: list[str]) -> list[str]:
     return [pattern] if pattern in names else [n for n in names if fnmatchcase(n, pattern)]
+
+
+def plan_page(source: str, file: str, transform: str = AS_IT_IS) -> PlannedPage:
+    """A page by the file that `load_graph` reads, and what is done to it."""
+    page = load_graph(file)
+    return PlannedPage(page.name, source, file, _digest(file, page), transform)
 
 
 def _digest(file: str, page: Page) -> str:

@@ -17,7 +17,13 @@ from typing import Any
 from loadpath._core import ENGINE, Scenario, scenario_keys
 from loadpath.errors import LoadpathError, SpecificationError
 from loadpath.experiments.sweep.pages import DIGEST_LENGTH, PlannedPage
-from loadpath.experiments.sweep.specification import Axis, Choice, Specification, Value
+from loadpath.experiments.sweep.specification import (
+    TRANSFORM,
+    Axis,
+    Choice,
+    Specification,
+    Value,
+)
 from loadpath.parameters import scenario_values
 
 __all__ = ["Part", "Plan", "PlannedScenario", "flat_values"]
@@ -149,9 +155,9 @@ class Plan:
         specification = self.specification
         head = {
             "engine": ENGINE,
-            "pages": [[page.name, page.digest] for page in self.pages],
+            "pages": [[page.name, page.identity] for page in self.pages],
             "runs": specification.runs,
-            "axes": [[a.name, [c.label for c in a.choices]] for a in specification.axes],
+            "axes": [[a.name, [c.label for c in a.choices]] for a in specification.varying],
         }
         digest = hashlib.sha256(json.dumps(head).encode())
         for scenario in self.scenarios():
@@ -193,7 +199,7 @@ class Plan:
             "metric": s.metric,
             "rows_per_part": s.rows_per_part,
             "pages": {
-                "include": [page.source for page in self.pages],
+                "include": list(dict.fromkeys(page.source for page in self.pages)),
                 "digests": {page.name: page.digest for page in self.pages},
             },
             "scenario": scenario,
@@ -208,6 +214,8 @@ class Plan:
                 for c in s.comparisons
             },
         }
+        if s.pages.transforms:
+            document["pages"][TRANSFORM] = list(s.pages.transforms)
         if s.pages.corpus is not None:
             document["pages"]["corpus"] = str(s.pages.corpus.resolve())
         return document

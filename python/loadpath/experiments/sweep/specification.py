@@ -15,11 +15,13 @@ from loadpath._core import Scenario, scenario_keys
 from loadpath.errors import LoadpathError, SpecificationError, hinted
 from loadpath.networks import find_network
 from loadpath.parameters import HTTP_NAMES, network_keys, override, scenario_values
+from loadpath.transforms import AS_IT_IS
 
 __all__ = [
     "METRICS",
     "RESERVED",
     "ROWS_PER_PART",
+    "TRANSFORM",
     "Axis",
     "Choice",
     "Comparison",
@@ -48,11 +50,16 @@ MARGIN_MS = 20.0
 RESERVED = frozenset(
     {
         *("sweep", "plan", "row", "number", "page", "run", "scenario", "digest", "source"),
+        "transform",
         *("plt_ms", "dcl_ms", "connections", "requests", "bytes", "data_packets", "packets"),
         *("drops", "retransmissions", "timeouts", "tail_losses", "events", "failure"),
     }
 )
 """Columns of the results, which no axis can be named like."""
+
+TRANSFORM = "transform"
+"""Column and axis of what was done to the pages."""
+
 
 _SECTIONS = frozenset(key["name"].partition(".")[0] for key in scenario_keys())
 _KEYS = tuple(key["name"] for key in scenario_keys())
@@ -97,6 +104,15 @@ class PageSelection:
     first: int | None = None
     digests: tuple[tuple[str, str], ...] = ()
     """Page names, and the content that they must have."""
+    transforms: tuple[str, ...] = ()
+    """What each page is loaded after, `AS_IT_IS` for nothing; empty if it does not vary."""
+
+    @property
+    def axis(self) -> Axis | None:
+        """The transforms as an axis, which sets no scenario key."""
+        if not self.transforms:
+            return None
+        return Axis(TRANSFORM, tuple(Choice(transform, ()) for transform in self.transforms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +143,12 @@ class Specification:
     """What relative paths start from."""
     text: str
     """The file, for the record."""
+
+    @property
+    def varying(self) -> tuple[Axis, ...]:
+        """The axes of pages and of scenarios."""
+        axis = self.pages.axis
+        return self.axes if axis is None else (axis, *self.axes)
 
     def resolve(self, choices: Sequence[Choice]) -> Scenario:
         """The scenario of one choice from each axis."""
@@ -170,17 +192,19 @@ def parse_specification(text: str, *, origin: str, folder: Path, name: str) -> S
     base = settings.read(top.table("scenario"))
     settings.base = base
     axes = _axes(top, settings)
+    pages = _pages(top, folder)
+    varying = axes if pages.axis is None else (pages.axis, *axes)
     metric = top.choice("metric", METRICS)
     specification = Specification(
         name=_name(top, name),
         profile=profile,
         settings=base,
         axes=axes,
-        pages=_pages(top, folder),
+        pages=pages,
         runs=top.integer("runs", 1),
         metric=metric,
         rows_per_part=top.integer("rows_per_part", ROWS_PER_PART, most=10_000_000),
-        comparisons=tuple(_comparisons(top, settings, axes, metric)),
+        comparisons=tuple(_comparisons(top, settings, varying, metric)),
         folder=folder,
         text=text,
     )
@@ -204,7 +228,7 @@ def _pages(top: "_Table", folder: Path) -> PageSelection:
     table.known(
         (
             *("include", "exclude", "corpus", "sharded"),
-            *("min_resources", "max_resources", "first", "digests"),
+            *("min_resources", "max_resources", "first", "digests", TRANSFORM),
         )
     )
     if "include" not in table.values:
@@ -222,7 +246,16 @@ def _pages(top: "_Table", folder: Path) -> PageSelection:
         max_resources=table.optional("max_resources", table.integer),
         first=table.optional("first", table.integer),
         digests=tuple((name, str(digest)) for name, digest in table.table("digests").items()),
+        transforms=_transforms(table) if TRANSFORM in table.values else (),
     )
+
+
+def _transforms(table: "_Table") -> tuple[str, ...]:
+    transforms = table.texts(TRANSFORM)
+    if not transforms or len(set(transforms)) < len(transforms):
+        expected = f"different transforms, as in ['{AS_IT_IS}', 'unshard']"
+        raise table.wrong(TRANSFORM, list(transforms), expected)
+    return transforms
 
 
 def _axes(top: "_Table", settings: "_Settings") -> tuple[Axis, ...]:
@@ -236,7 +269,8 @@ def _axes(top: "_Table", settings: "_Settings") -> tuple[Axis, ...]:
         elif name == "connectivity":
             axes.append(Axis(name, tuple(map(settings.network, matrix.texts(name)))))
         elif name.lower() in RESERVED | _SECTIONS:  # SQL ignores case.
-            raise SpecificationError(f"{top.origin}: matrix.{name}: a column of the results")
+            error = SpecificationError(f"{top.origin}: matrix.{name}: a column of the results")
+            raise hinted(error, "it belongs into [pages]") if name == TRANSFORM else error
         elif isinstance(value, Mapping):
             axes.append(settings.named_axis(name, matrix.table(name)))
         else:

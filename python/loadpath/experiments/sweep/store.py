@@ -36,7 +36,8 @@ import loadpath
 from loadpath._core import ENGINE, __version__
 from loadpath.errors import SpecificationError, StoreError, hinted
 from loadpath.experiments.sweep.plan import Part, Plan, PlannedScenario, flat_values
-from loadpath.experiments.sweep.specification import Value
+from loadpath.experiments.sweep.specification import TRANSFORM, Value
+from loadpath.outcome import CriticalPhases
 from loadpath.output import atomic_file
 from loadpath.parameters import scenario_values
 
@@ -67,6 +68,8 @@ FIGURES: tuple[tuple[str, pa.DataType], ...] = (
     ("timeouts", pa.int64()),
     ("tail_losses", pa.int64()),
     ("events", pa.int64()),
+    ("critical_bytes", pa.int64()),
+    *((f"critical_{phase}", pa.float64()) for phase in CriticalPhases.__struct_fields__),
     ("failure", pa.string()),
 )
 """What a load gives: columns of the engine, and why it failed if it did."""
@@ -176,10 +179,13 @@ class PlanFolder:
         pages = pa.table(
             {
                 "page": [page.name for page in plan.pages],
-                "digest": [page.digest for page in plan.pages],
+                "digest": [page.identity for page in plan.pages],
                 "source": [page.source for page in plan.pages],
             }
         )
+        if plan.specification.pages.transforms:
+            transforms = pa.array([page.transform for page in plan.pages])
+            pages = pages.add_column(1, TRANSFORM, transforms)
         manifest = _manifest(plan)
         for name, data in (
             ("plan.resolved.toml", tomli_w.dumps(plan.to_document(constants)).encode()),
@@ -353,7 +359,7 @@ def row_schema(plan: Plan) -> pa.Schema:
         ("page", words),
         ("run", pa.int32()),
     ]
-    for axis in plan.specification.axes:
+    for axis in plan.specification.varying:
         kind = _TYPES[type(axis.choices[0].label)]
         columns.append((axis.name, words if kind == pa.string() else kind))
     columns.append(("scenario", words))
@@ -493,7 +499,7 @@ def _manifest(plan: Plan) -> Manifest:
         runs=plan.specification.runs,
         seeds=plan.seeds(),
         rows_per_part=plan.specification.rows_per_part,
-        axes=[axis.name for axis in plan.specification.axes],
+        axes=[axis.name for axis in plan.specification.varying],
         specification=plan.specification.text,
     )
 

@@ -10,7 +10,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import ijson  # type: ignore[import-untyped]
 import msgspec
@@ -87,6 +87,19 @@ MAX_HEAD_LINE = 1 << 20
 """Longest piece of a line before the events that is looked at."""
 _FLOW_STARTS = frozenset({"s", "t"})
 _FLOW_ENDS = frozenset({"f", "t"})
+
+
+class FlowEnd(NamedTuple):
+    """One end of a flow arrow; they sort by time, then as recorded."""
+
+    ts: float
+    order: int
+    is_tail: bool
+    thread: tuple[int, int]
+    flow: str
+    # A thread stamps that it posted a message after it did so. If the receiver began before that,
+    # the arrow starts there.
+    backwards: bool
 
 
 class TraceEvent(msgspec.Struct):
@@ -221,7 +234,7 @@ def read_trace(path: Path, also: Callable[[TraceEvent], None] | None = None) -> 
     """
     trace = Trace()
     slices: dict[tuple[int, int], list[Slice]] = {}
-    flows: list[tuple[float, int, bool, tuple[int, int], str]] = []
+    flows: list[FlowEnd] = []
     open_slices: dict[tuple[int, int], list[Slice]] = {}
     names: dict[tuple[int, int], str] = {}
     count = 0
@@ -232,7 +245,9 @@ def read_trace(path: Path, also: Callable[[TraceEvent], None] | None = None) -> 
         key = (event.pid, event.tid)
         if event.ph in _FLOW_STARTS or event.ph in _FLOW_ENDS:
             if event.id is not None:
-                flows.append((event.ts, count, event.ph == "s", key, f"{event.cat}:{event.id}"))
+                flow = f"{event.cat}:{event.id}"
+                backwards = event.name == "HandlePostMessage"
+                flows.append(FlowEnd(event.ts, count, event.ph == "s", key, flow, backwards))
             continue
         if event.ph == "M":
             name = str((event.args or {}).get("name", ""))
@@ -289,17 +304,19 @@ def _nest(thread: Thread, slices: Iterable[Slice]) -> None:
             stack.append(found)
 
 
-def _connect(trace: Trace, flows: list[tuple[float, int, bool, tuple[int, int], str]]) -> None:
+def _connect(trace: Trace, flows: list[FlowEnd]) -> None:
     """Lead each flow arrow from the slice that holds its tail to the one that holds its head."""
-    tails: dict[str, Slice] = {}
-    for time, _, is_tail, key, flow in sorted(flows):
+    tails: dict[str, tuple[Slice, bool]] = {}
+    for time, _, is_tail, key, flow, backwards in sorted(flows):
         thread = trace.threads.get(key)
         found = thread.at(time) if thread else None
         if is_tail:
             if found:
-                tails[flow] = found
+                tails[flow] = found, backwards
         elif found and (tail := tails.pop(flow, None)):
-            found.caused_by = tail
+            earlier, backwards = tail
+            cause, effect = (found, earlier) if backwards else (earlier, found)
+            effect.caused_by = cause
 
 
 def stream_events(path: Path) -> Iterator[TraceEvent]:

@@ -1,13 +1,12 @@
 //! Which pages the corpus has, and where their files are.
 
-use std::collections::BTreeSet;
-
 use serde::Deserialize;
 
 use crate::graph::error::clip;
 use crate::graph::read::Source;
-use crate::graph::{ActivityKind, GraphError, PageGraph};
+use crate::graph::{GraphError, PageGraph};
 use crate::import::InputFile;
+use crate::transform::{Grouping, Unshard};
 
 /// Folder of the graphs in the public origin.
 pub const ORIGIN_GRAPHS: &str = "dependency_graphs/alexa_deps_24_3_2017";
@@ -119,16 +118,8 @@ fn short_name(stem: &str, number: u32) -> String {
 /// none, which the thesis's section 5.2 leaves out. All http and https resources count, cached ones
 /// included.
 pub fn is_sharded(graph: &PageGraph) -> bool {
-    let hosts: BTreeSet<&str> = graph
-        .activities
-        .iter()
-        .filter_map(|activity| match &activity.kind {
-            ActivityKind::Resource(resource) => host(&resource.url),
-            _ => None,
-        })
-        .collect();
-    let domains: BTreeSet<&str> = hosts.iter().map(|host| registrable_domain(host)).collect();
-    domains.len() < hosts.len()
+    let thesis = Unshard { grouping: Grouping::Thesis, ..Unshard::default() };
+    thesis.shards(graph) > 0
 }
 
 /// Host of an http or https URL, without port; `None` for other schemes.
@@ -137,17 +128,4 @@ pub(super) fn host(url: &str) -> Option<&str> {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
     Some(host.split(':').next().unwrap_or_default())
-}
-
-/// The last two labels, or three below second-level suffixes such as co.uk.
-fn registrable_domain(host: &str) -> &str {
-    const SECOND_LEVEL: [&str; 9] = ["co", "com", "net", "org", "gov", "edu", "ac", "ne", "or"];
-    let starts: Vec<usize> =
-        std::iter::once(0).chain(host.match_indices('.').map(|(dot, _)| dot + 1)).collect();
-    let labels: Vec<&str> = host.split('.').collect();
-    let kept = match labels.as_slice() {
-        [.., second, top] if top.len() == 2 && SECOND_LEVEL.contains(second) => 3,
-        _ => 2,
-    };
-    &host[starts[starts.len().saturating_sub(kept)]..]
 }
