@@ -88,6 +88,8 @@ def test_the_preset_predicts_every_case_and_compares_the_first() -> None:
         assert gain == pytest.approx(base / median)
     websites, channels, *predicted = result.tables
     assert len(predicted) == 4
+    # The draft, and three cases of ours.
+    assert [len(figure.rows) for figure in result.figures] == [4 * 9, 4 * 8]
     # Nine websites and eight channels have published numbers beside ours.
     for table, count in ((websites, 9), (channels, 8)):
         assert sum(row[-1] is not None for row in table.rows) == count

@@ -15,6 +15,7 @@ from importlib import resources
 
 import numpy as np
 
+from loadpath.analysis.figures import Figure, bars
 from loadpath.experiments.grid import run_cells
 from loadpath.experiments.preset import Preset, PresetOptions, Result, Table, Value
 from loadpath.experiments.spdy_pages import PAGES, SERVERS, spdy_pages
@@ -147,6 +148,10 @@ def _run(options: PresetOptions) -> Result:
         ],
         notes=_notes(gains, runs),
         tables=tables,
+        figures=[
+            _figure("website", "page and servers", tables[::2], 2),
+            _figure("channel", "loss in %, rate in Mbit/s, RTT in ms", tables[1::2], 3),
+        ],
         settings=options.settings(
             {"profile": "linux", **{key: override(value) for key, value in LABORATORY.items()}},
             pages=len(PAGES) * len(SERVERS),
@@ -219,6 +224,35 @@ def _tables(case: str, gains: Sequence[Gain]) -> list[Table]:
             rows=channels,
         ),
     ]
+
+
+def _figure(x: str, parts: str, tables: Sequence[Table], names: int) -> Figure:
+    """Gains of all cases as bars, those of the draft beside those of case 1."""
+    rows: list[list[Value]] = []
+    for case, table in zip(CASES, tables, strict=True):
+        for row in table.rows:
+            if "all" in row[:names]:
+                continue
+            place = "/".join(map(str, row[:names]))
+            rows.append([place, f"{case}, simulated", *row[names : names + 3]])
+            if case == "spdy":
+                rows.append([place, "spdy, draft", *row[names + 3 : names + 6]])
+    return bars(
+        name=f"spdy-initcwnd-by-{x}",
+        title=f"Gain over HTTPS with an initial window of 3, by {x} ({parts})",
+        caption=(
+            "Mean, least and greatest ratio of median load times; simulated, and as observed by "
+            "draft-white-httpbis-spdy-analysis-00, Tables 5 and 6."
+        ),
+        columns=(x, "case", "max_gain", "mean_gain", "min_gain"),
+        rows=rows,
+        x=x,
+        by="case",
+        value="mean_gain",
+        low="min_gain",
+        high="max_gain",
+        neutral=1.0,
+    )
 
 
 def _statistics(
