@@ -90,6 +90,7 @@ HTTP_NAMES = {
     "h1-pipelined": "http/1.1-pipelined",
     "h2": "http/2",
     "quic": "quic-lite",
+    "spdy": "spdy/2",
 }
 """Short names of HTTP versions."""
 

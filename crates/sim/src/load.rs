@@ -2,12 +2,13 @@
 
 use loadpath_net::{Hop, SimTime};
 use loadpath_transport::{Endpoint, MultipathEndpoint, Stats, Transport};
+use loadpath_web::graph::MimeClass;
 use loadpath_web::page::{Page, PageResource};
 use serde::Serialize;
 
 use crate::critical_path::critical_path;
 use crate::outcome::*;
-use crate::scenario::{PathsKind, PriorityKind, Scenario};
+use crate::scenario::{End, PathsKind, PriorityKind, Scenario};
 use crate::topology::Bottleneck;
 use crate::trace::{Full, Hash, Off, Tracer, ms};
 use crate::world::{Connection, Timeline, World};
@@ -43,16 +44,19 @@ pub struct Summary {
 pub fn simulate(page: &Page, scenario: &Scenario, run: u64, options: &Options) -> Outcome {
     match scenario.multipath.paths {
         PathsKind::Single => {
-            simulate_over::<Endpoint>(page, scenario, scenario.tcp(), run, options)
+            simulate_over::<Endpoint>(page, scenario, |end| scenario.tcp(end), run, options)
         }
-        _ => simulate_over::<MultipathEndpoint>(page, scenario, scenario.multipath(), run, options),
+        _ => {
+            let config = |end| scenario.multipath(end);
+            simulate_over::<MultipathEndpoint>(page, scenario, config, run, options)
+        }
     }
 }
 
 fn simulate_over<C: Transport>(
     page: &Page,
     scenario: &Scenario,
-    transport: C::Config,
+    transport: impl Fn(End) -> C::Config,
     run: u64,
     options: &Options,
 ) -> Outcome {
@@ -85,15 +89,20 @@ fn simulate_over<C: Transport>(
 /// Loads `page` once and keeps only the figures.
 pub fn summarise(page: &Page, scenario: &Scenario, run: u64) -> Summary {
     match scenario.multipath.paths {
-        PathsKind::Single => summarise_over::<Endpoint>(page, scenario, scenario.tcp(), run),
-        _ => summarise_over::<MultipathEndpoint>(page, scenario, scenario.multipath(), run),
+        PathsKind::Single => {
+            summarise_over::<Endpoint>(page, scenario, |end| scenario.tcp(end), run)
+        }
+        _ => {
+            let config = |end| scenario.multipath(end);
+            summarise_over::<MultipathEndpoint>(page, scenario, config, run)
+        }
     }
 }
 
 fn summarise_over<C: Transport>(
     page: &Page,
     scenario: &Scenario,
-    transport: C::Config,
+    transport: impl Fn(End) -> C::Config,
     run: u64,
 ) -> Summary {
     let mut world = World::<_, C>::new(page, scenario, transport, run, Off, false);
@@ -118,7 +127,19 @@ impl PriorityKind {
             PriorityKind::MimeClass => p.mime_class,
             PriorityKind::CriticalPath => p.critical_path,
             PriorityKind::NodeDepth => p.node_depth,
+            PriorityKind::Spdy => spdy_level(resource.mime_class),
         }
+    }
+}
+
+/// Chromium 16, DetermineRequestPriority in resource_dispatcher_host.cc: frames, then style sheets and
+/// scripts, then other resources, then images. SPDY/2 has these four levels, 0 the most urgent.
+fn spdy_level(class: MimeClass) -> u32 {
+    match class {
+        MimeClass::Html => 0,
+        MimeClass::Css | MimeClass::Javascript => 1,
+        MimeClass::Other => 2,
+        MimeClass::Image => 3,
     }
 }
 

@@ -13,7 +13,7 @@ use loadpath_web::http::{Action, Client, Protocol, Reassembly, ServerConnection}
 use loadpath_web::page::Page;
 
 use crate::outcome::PacketEvent;
-use crate::scenario::{Scenario, ThreadKind};
+use crate::scenario::{End, Scenario, ThreadKind};
 use crate::topology::Topology;
 use crate::trace::Tracer;
 
@@ -61,7 +61,8 @@ pub(crate) struct World<'a, T, C: Transport> {
     client: Client,
     browser_armed: SimTime,
     streams: Streams,
-    transport: C::Config,
+    client_transport: C::Config,
+    server_transport: C::Config,
     settings: Settings,
 }
 
@@ -74,6 +75,7 @@ pub(crate) struct Connection<C> {
     pub(crate) opened: SimTime,
     pub(crate) ready: Option<SimTime>,
     pub(crate) requests: u64,
+    responses: u64,
     client_armed: SimTime,
     server_armed: SimTime,
     http: ServerConnection,
@@ -111,6 +113,8 @@ pub(crate) struct Timeline {
     pub(crate) response_sent: Option<SimTime>,
     pub(crate) first_byte: Option<SimTime>,
     pub(crate) last_byte: Option<SimTime>,
+    request_bytes: u64,
+    response_header_bytes: u64,
     response_bytes: u64,
     body_received: u64,
     request: Reassembly,
@@ -128,15 +132,35 @@ impl Timeline {
 struct Settings {
     protocol: &'static Protocol,
     server_delays: bool,
+    headers_apart: bool,
     priorities: crate::scenario::PriorityKind,
     model: loadpath_web::http::ServerModel,
-    request_bytes: u64,
-    header_bytes: u64,
+    request: HeaderBytes,
+    response: HeaderBytes,
     handshake: Handshake,
     flight_sizes: Sizes,
     fast_open: bool,
     dns: SimDuration,
     time_limit: SimTime,
+}
+
+/// Bytes of a header block on the wire, by its place on its connection.
+struct HeaderBytes {
+    first: u64,
+    later: u64,
+}
+
+impl HeaderBytes {
+    fn new(bytes: u64, first_fraction: f64, later_fraction: f64) -> Self {
+        let part = |fraction: f64| (bytes as f64 * fraction).round() as u64;
+        HeaderBytes { first: part(first_fraction), later: part(later_fraction) }
+    }
+
+    /// `before`: messages before it on its connection.
+    #[inline]
+    fn of(&self, before: u64) -> u64 {
+        if before == 0 { self.first } else { self.later }
+    }
 }
 
 impl Settings {
@@ -150,7 +174,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
     pub(crate) fn new(
         page: &'a Page,
         scenario: &Scenario,
-        transport: C::Config,
+        transport: impl Fn(End) -> C::Config,
         run: u64,
         tracer: T,
         log: bool,
@@ -188,14 +212,24 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             client: Client::new(h.version, page.hosts.len(), h.connections_per_host.get() as u32),
             browser_armed: SimTime::MAX,
             streams,
-            transport,
+            client_transport: transport(End::Client),
+            server_transport: transport(End::Server),
             settings: Settings {
                 protocol: h.version,
                 server_delays: scenario.server.delays,
+                headers_apart: scenario.server.headers_apart,
                 priorities: h.priorities,
                 model: scenario.server.model.get(),
-                request_bytes: h.request_bytes,
-                header_bytes: h.response_header_bytes,
+                request: HeaderBytes::new(
+                    h.request_bytes,
+                    h.request_first_fraction.get(),
+                    h.request_later_fraction.get(),
+                ),
+                response: HeaderBytes::new(
+                    h.response_header_bytes,
+                    h.response_first_fraction.get(),
+                    h.response_later_fraction.get(),
+                ),
                 handshake: h.tls,
                 flight_sizes: Sizes {
                     client_hello_bytes: h.tls_client_hello_bytes,
@@ -340,8 +374,8 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             let t = &mut self.timelines[resource as usize];
             t.first_byte.get_or_insert(at);
             let received = t.response.add(&delivery);
-            let s = &self.settings;
-            let body = s.protocol.framing.body_bytes(s.header_bytes, received);
+            let framing = self.settings.protocol.framing;
+            let body = framing.body_bytes(t.response_header_bytes, received);
             // An empty message still costs a byte, which is no part of the body.
             let body = body.min(self.page.resources[resource as usize].size_bytes);
             if body > t.body_received {
@@ -368,10 +402,6 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             t.requested = self.now;
             t.preloaded = request.preload;
             let resource = &self.page.resources[request.resource as usize];
-            t.response_bytes = self
-                .settings
-                .protocol
-                .response_bytes(self.settings.header_bytes, resource.size_bytes);
             self.requested.push(request.resource);
             self.client.request(request.resource, resource.host);
         }
@@ -379,11 +409,16 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             match action {
                 Action::Open { connection, host } => self.open(connection, host),
                 Action::Send { connection, request } => {
-                    self.timelines[request as usize].connection = Some(connection);
                     let c = &mut self.connections[connection as usize];
+                    let s = &self.settings;
+                    let len = s.protocol.request_frame_bytes + s.request.of(c.requests);
+                    // A message without bytes would never arrive.
+                    let len = len.max(1);
                     c.requests += 1;
-                    let id = MessageId(request);
-                    c.client.write(Message { id, len: self.settings.request_bytes, priority: 0 });
+                    let t = &mut self.timelines[request as usize];
+                    t.connection = Some(connection);
+                    t.request_bytes = len;
+                    c.client.write(Message { id: MessageId(request), len, priority: 0 });
                     // A failure shows at the next timer.
                     let _ = self.flush_client(connection);
                 }
@@ -401,12 +436,13 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         debug_assert_eq!(connection as usize, self.connections.len());
         self.connections.push(Connection {
             host,
-            client: C::client(&self.transport),
-            server: C::server(&self.transport),
+            client: C::client(&self.client_transport),
+            server: C::server(&self.server_transport),
             subflows_ready: Vec::new(),
             opened: self.now,
             ready: None,
             requests: 0,
+            responses: 0,
             client_armed: SimTime::MAX,
             server_armed: SimTime::MAX,
             http: ServerConnection::new(self.settings.model),
@@ -509,7 +545,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
                 continue;
             }
             let t = &mut self.timelines[resource as usize];
-            if t.request.add(&delivery) == self.settings.request_bytes {
+            if t.request.add(&delivery) == t.request_bytes {
                 t.request_arrived = Some(self.now);
                 let start = self.connections[connection as usize].http.on_request(resource);
                 if let Some(resource) = start {
@@ -535,18 +571,33 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
 
     fn processed(&mut self, connection: u32, resource: u32) {
         self.timelines[resource as usize].processed = Some(self.now);
-        let priorities = self.settings.priorities;
-        let c = &mut self.connections[connection as usize];
-        c.http.on_processed(resource);
-        while let Some(resource) = c.http.poll_response() {
-            let len = self.timelines[resource as usize].response_bytes;
-            let priority = priorities.of(&self.page.resources[resource as usize]);
-            c.server.write(Message { id: MessageId(resource), len, priority });
+        self.connections[connection as usize].http.on_processed(resource);
+        loop {
+            let c = &mut self.connections[connection as usize];
+            let Some(resource) = c.http.poll_response() else { break };
+            let r = &self.page.resources[resource as usize];
+            let s = &self.settings;
+            let header_bytes = s.response.of(c.responses);
+            c.responses += 1;
+            let len = s.protocol.response_bytes(header_bytes, r.size_bytes);
+            let t = &mut self.timelines[resource as usize];
+            t.response_header_bytes = header_bytes;
+            t.response_bytes = len;
+            let message = Message { id: MessageId(resource), len, priority: s.priorities.of(r) };
+            let head = s.protocol.framing.body_start(header_bytes);
+            if s.headers_apart && 0 < head && head < len {
+                c.server.write(Message { len: head, ..message });
+                let _ = self.flush_server(connection);
+                self.connections[connection as usize].server.write_rest(message, head);
+            } else {
+                c.server.write(message);
+            }
+            let c = &mut self.connections[connection as usize];
             if self.settings.protocol.closes_after_response {
                 c.server.close();
             }
         }
-        if let Some(next) = c.http.next_to_start() {
+        if let Some(next) = self.connections[connection as usize].http.next_to_start() {
             self.start_processing(connection, next);
         }
         let _ = self.flush_server(connection);

@@ -351,3 +351,128 @@ fn an_empty_response_takes_its_round_trip_and_delivers_no_bytes() {
         assert_eq!(outcome.totals.bytes, 900, "{version}");
     }
 }
+
+/// Two images on the host of the document, which comes first.
+fn page_with_two_images() -> PageGraph {
+    let mut b = document(900);
+    b.add("a", image_at("http://download_0.example/a.png"), &[ROOT]);
+    b.add("b", image_at("http://download_0.example/b.png"), &[ROOT]);
+    b.load(&["a", "b"]).clone()
+}
+
+const TLS_1_2: [(&str, &str); 4] = [
+    ("http.tls", "1.2"),
+    ("http.tls_client_hello_bytes", "200"),
+    ("http.tls_server_hello_bytes", "120"),
+    ("http.tls_certificate_bytes", "800"),
+];
+
+#[test]
+fn spdy_2_saves_the_handshakes_that_http_1_1_needs_for_more_connections() {
+    // TCP 1 RTT, TLS 1.2 2 RTT, the document 1 RTT; then both images at once 1 RTT. Over HTTP/1.1 the second
+    // image needs a connection of its own: 3 RTT of handshakes and 1 RTT, unless there is only one connection:
+    // then both wait for each other.
+    let graph = page_with_two_images();
+    let plt = |version, connections| {
+        let changes = [("http.version", version), ("http.connections_per_host", connections)];
+        plt_ms(&graph, &[&TLS_1_2[..], &changes].concat())
+    };
+    assert_ms(plt("spdy/2", "1"), 5.0 * RTT_MS);
+    assert_ms(plt("http/1.1", "1"), 6.0 * RTT_MS);
+    // The idle connection answers the first image after 1 RTT, and then the second: sooner than a new one.
+    assert_ms(plt("http/1.1", "6"), 6.0 * RTT_MS);
+}
+
+#[test]
+fn spdy_2_frames_and_compresses_headers_once_dear_then_cheap() {
+    // Requests of 400 bytes: 18 + 0.71 * 400 = 302, then twice 18 + 0.04 * 400 = 34. Responses with headers of 300
+    // bytes: 14 + 0.62 * 300 + 8 + 900 = 1108, then twice 14 + 0.1 * 300 + 8 + 1000 = 1052.
+    let graph = page_with_two_images();
+    let changes = [("http.version", "spdy/2"), ("http.response_header_bytes", "300")];
+    let [connection] = &load(&graph, &scene(&changes)).connections[..] else { panic!() };
+    assert_eq!(connection.requests, 3);
+    assert_eq!(connection.bytes_up, 302 + 2 * 34);
+    assert_eq!(connection.bytes_down, 1108 + 2 * 1052);
+    // Without compression the frames are left.
+    let whole = [
+        ("http.request_first_fraction", "1"),
+        ("http.request_later_fraction", "1"),
+        ("http.response_first_fraction", "1"),
+        ("http.response_later_fraction", "1"),
+    ];
+    let outcome = load(&graph, &scene(&[&changes[..], &whole].concat()));
+    assert_eq!(outcome.connections[0].bytes_up, 3 * (18 + 400));
+    assert_eq!(outcome.connections[0].bytes_down, 3 * (14 + 300 + 8) + 900 + 2 * 1000);
+}
+
+#[test]
+fn each_side_begins_with_its_own_window() {
+    // A request of 7 segments leaves in flights of 1, 2 and 4 segments from a window of one; a response of 7
+    // segments in one from a window of ten. 1 RTT for the handshake, 1 for request and response.
+    let graph = graph_with_load(document(7000));
+    let changes = [
+        ("http.request_bytes", "7000"),
+        ("transport.initial_window_segments", "10"),
+        ("transport.delayed_ack_segments", "1"),
+    ];
+    let one = [("transport.client_initial_window_segments", "1")];
+    assert_ms(plt_ms(&graph, &changes), 2.0 * RTT_MS);
+    assert_ms(plt_ms(&graph, &[&changes[..], &one].concat()), 4.0 * RTT_MS);
+}
+
+#[test]
+fn spdy_2_has_four_levels_of_priority() {
+    let mut b = document(900);
+    for (id, mime_type) in
+        [("c", "text/css"), ("j", "text/javascript"), ("f", "font/woff"), ("i", "image/png")]
+    {
+        let url = format!("http://download_0.example/{id}");
+        b.add(id, response(&url, mime_type, 1000, 0.0), &[ROOT]);
+    }
+    let graph = b.load(&["c", "j", "f", "i"]).clone();
+    let changes = [("http.version", "spdy/2"), ("http.priorities", "spdy")];
+    let outcome = load(&graph, &scene(&changes));
+    let level = |id: &str| outcome.resources.iter().find(|r| r.id == id).unwrap().priority;
+    assert_eq!([ROOT, "c", "j", "f", "i"].map(level), [0, 1, 1, 2, 3]);
+}
+
+#[test]
+fn hystart_leaves_slow_start_before_the_buffer_is_full() {
+    // 10 Mbit/s, 100 ms: a bandwidth-delay product of 125 segments. Slow start without it fills any buffer; with
+    // it the train of a round is longer than 50 ms at 63 segments in flight, and nothing waits.
+    let graph = graph_with_load(document(2_000_000));
+    let changes = [
+        ("network.rate_bps", "10mbit"),
+        ("network.rtt_ms", "100"),
+        ("transport.hystart_ack_delta_ms", "4"),
+        ("transport.congestion", "cubic"),
+    ];
+    let waiting = |exit| {
+        let changes = [&changes[..], &[("transport.slow_start_exit", exit)]].concat();
+        load(&graph, &scene(&changes)).queues[0].max_waiting_packets
+    };
+    assert!(waiting("loss") > 500, "{}", waiting("loss"));
+    assert!(waiting("hystart") < 125, "{}", waiting("hystart"));
+}
+
+#[test]
+fn headers_written_apart_cost_a_round_trip_if_nagle_holds_the_end_back() {
+    // Headers of 300 bytes leave alone. Behind them whole segments leave at once, a short one with the ACK of the
+    // headers: the client's, of two segments, 1 RTT later, or the delayed one of the headers alone, 100 ms later
+    // still.
+    let plt = |body, apart, nagle| {
+        let changes = [
+            ("http.response_header_bytes", "300"),
+            ("transport.ack_push_at_once", "false"),
+            ("server.headers_apart", apart),
+            ("server.nagle", nagle),
+        ];
+        plt_ms(&graph_with_load(document(body)), &changes)
+    };
+    for (body, late_ms) in [(2500, RTT_MS), (2000, 0.0), (500, 100.0 + RTT_MS)] {
+        assert_ms(plt(body, "false", "false"), 2.0 * RTT_MS);
+        assert_ms(plt(body, "true", "false"), 2.0 * RTT_MS);
+        assert_ms(plt(body, "false", "true"), 2.0 * RTT_MS);
+        assert_ms(plt(body, "true", "true"), 2.0 * RTT_MS + late_ms);
+    }
+}

@@ -1,9 +1,9 @@
 //! The same scenario gives the same load: again, traced, in a batch on any number of threads, in debug
 //! and in release builds.
 //!
-//! The last is kept by `golden/loads.txt` and, over several paths, `golden/multipath.txt`, one line a load,
-//! which every build must reproduce. After a
-//! change that is meant to move numbers, write it anew and read the difference:
+//! The last is kept by `golden/loads.txt`, with keys that came later by `golden/later.txt`, and over several
+//! paths by `golden/multipath.txt`, one line a load, which every build must reproduce. After a change that is
+//! meant to move numbers, write it anew and read the difference:
 //!
 //! ```text
 //! LOADPATH_UPDATE_GOLDEN=1 cargo test --release -p loadpath-sim --test determinism
@@ -22,7 +22,8 @@ use loadpath_sim::{Job, Options, Scenario, Summary, run_batch, simulate, summari
 use loadpath_web::graph::ServerDelays;
 use loadpath_web::page::Page;
 use support::random_scenario::{
-    changes, multipath_changes, random_multipath_scenario, random_scenario,
+    changes, later_changes, multipath_changes, random_later_scenario, random_multipath_scenario,
+    random_scenario,
 };
 use support::{example_page, ns};
 
@@ -85,9 +86,15 @@ fn multipath_loads() -> &'static Loads {
     LOADS.get_or_init(|| Loads::new(random_multipath_scenario))
 }
 
+/// Over a single path, with keys that came after the first golden file.
+fn later_loads() -> &'static Loads {
+    static LOADS: OnceLock<Loads> = OnceLock::new();
+    LOADS.get_or_init(|| Loads::new(random_later_scenario))
+}
+
 #[test]
 fn a_load_repeated_is_the_same_load() {
-    for l in [loads(), multipath_loads()] {
+    for l in [loads(), later_loads(), multipath_loads()] {
         for (job, outcome) in l.jobs.iter().zip(&l.outcomes) {
             assert_eq!(&l.again(job, false), outcome, "scenario {}", job.scenario);
         }
@@ -96,7 +103,7 @@ fn a_load_repeated_is_the_same_load() {
 
 #[test]
 fn a_trace_changes_nothing() {
-    for l in [loads(), multipath_loads()] {
+    for l in [loads(), later_loads(), multipath_loads()] {
         for (job, outcome) in l.jobs.iter().zip(&l.outcomes) {
             let mut traced = l.again(job, true);
             let trace = traced.trace.take().expect("asked for");
@@ -109,7 +116,7 @@ fn a_trace_changes_nothing() {
 
 #[test]
 fn batches_on_1_2_and_5_threads_give_the_summaries_of_single_loads() {
-    for l in [loads(), multipath_loads()] {
+    for l in [loads(), later_loads(), multipath_loads()] {
         batches_give_the_summaries_of_single_loads(l);
     }
 }
@@ -147,10 +154,11 @@ fn a_cancelled_batch_gives_nothing() {
 // Draws that never load, or all alike, would prove little.
 #[test]
 fn the_random_scenarios_use_every_key_and_most_of_them_load() {
-    let drawn = |n| changes(n).1.into_iter().chain(multipath_changes(n).1);
+    let drawn =
+        |n| [changes(n).1, later_changes(n).1, multipath_changes(n).1].into_iter().flatten();
     let changed: BTreeSet<String> = (0..SCENARIOS).flat_map(drawn).map(|(key, _)| key).collect();
     assert_eq!(changed.len(), loadpath_sim::scenario::KEYS.len());
-    for l in [loads(), multipath_loads()] {
+    for l in [loads(), later_loads(), multipath_loads()] {
         most_of_them_load(&l.outcomes);
     }
 }
@@ -194,6 +202,11 @@ fn golden(outcomes: &[Outcome]) -> String {
 #[test]
 fn every_build_gives_the_loads_of_the_golden_file() {
     compare_with_golden("loads.txt", &loads().outcomes);
+}
+
+#[test]
+fn every_build_gives_the_loads_with_later_keys_of_the_golden_file() {
+    compare_with_golden("later.txt", &later_loads().outcomes);
 }
 
 #[test]

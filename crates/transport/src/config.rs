@@ -62,6 +62,12 @@ pub struct TcpConfig {
     pub congestion: Congestion,
     /// Growth in slow start.
     pub slow_start: SlowStart,
+    /// HyStart may end the first slow start; the largest gap between the ACKs of a train. `None`: only a
+    /// loss ends it.
+    pub hystart_ack_delta: Option<SimDuration>,
+    /// A short segment waits while one that was sent is not acknowledged: Nagle's algorithm (RFC 896) as
+    /// Linux has it (`tcp_nagle_check`, Minshall's variant).
+    pub nagle: bool,
     /// When an ACK may grow the window.
     pub growth: Growth,
     /// How much room in the congestion window a segment needs.
@@ -116,6 +122,8 @@ impl TcpConfig {
             loss_window: LossWindow::FlightSizeRfc5681,
             congestion: Congestion::NewReno,
             slow_start: SlowStart::PerAck,
+            hystart_ack_delta: None,
+            nagle: false,
             growth: Growth::Always,
             window_room: WindowRoom::FullSegment,
             validation: Validation::Off,

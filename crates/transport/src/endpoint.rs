@@ -159,6 +159,12 @@ impl Endpoint {
         self.sender.write(message);
     }
 
+    /// Puts the rest of a message into the send buffer: `message.len` is that of the whole, `written` the bytes
+    /// of it that were written before. A message in two parts leaves in two segments if it can.
+    pub fn write_rest(&mut self, message: Message, written: u64) {
+        self.sender.write_rest(message, written);
+    }
+
     /// FIN after what was written.
     pub fn close(&mut self) {
         self.sender.close();

@@ -80,6 +80,8 @@ pub(crate) struct Sender {
     tail_loss: TailLoss,
     /// The pool that this subflow shares had more when this subflow last sent of it.
     shared_pool_has_more: bool,
+    /// End of the last short segment with which all that was written had left.
+    short_end: u64,
 
     fin: Fin,
 }
@@ -127,6 +129,7 @@ impl Sender {
             probe_due: false,
             tail_loss: TailLoss::new(config),
             shared_pool_has_more: false,
+            short_end: 0,
             fin: Fin::No,
         }
     }
@@ -134,6 +137,12 @@ impl Sender {
     pub fn write(&mut self, message: Message) {
         if self.fin == Fin::No {
             self.unsent.write(message);
+        }
+    }
+
+    pub fn write_rest(&mut self, message: Message, written: u64) {
+        if self.fin == Fin::No {
+            self.unsent.write_rest(message, written);
         }
     }
 
@@ -307,7 +316,9 @@ impl Sender {
 
     fn on_new_ack(&mut self, now: SimTime, segment: &Segment, stats: &mut Stats) {
         if segment.echo <= now {
-            self.rtt.sample(now.since(segment.echo));
+            let rtt = now.since(segment.echo);
+            self.rtt.sample(rtt);
+            self.controller.on_rtt_sample(now, rtt);
         }
         let may_grow = self.growth.allows(&self.controller, self.log.pipe());
         let outstanding_before = self.log.outstanding();
@@ -366,7 +377,8 @@ impl Sender {
 
     fn grow(&mut self, now: SimTime, acked: u64) {
         let srtt = self.rtt.srtt().unwrap_or(SimDuration::ZERO);
-        self.controller.on_ack(&AckSample { now, acked, srtt });
+        let (una, next) = (self.log.una(), self.log.next());
+        self.controller.on_ack(&AckSample { now, acked, srtt, una, next });
     }
 
     /// RFC 6582, section 3.2, step 3. Without SACK a partial ACK reveals the next gap, if the receiver
@@ -603,6 +615,9 @@ impl Sender {
     /// bytes.
     #[inline(always)]
     fn admits(&mut self, now: SimTime, len: u32, last: bool) -> Option<Conditions> {
+        if self.config.nagle && last && self.fin == Fin::No && self.waits_for_more(len) {
+            return None;
+        }
         let pipe = self.flight();
         let limited = self.limited_allowance();
         if !self.has_room(self.controller.cwnd() + limited, pipe, len, last) {
@@ -617,6 +632,11 @@ impl Sender {
         self.validator.validate(&conditions, &mut self.controller);
         let room = self.has_room(self.controller.cwnd() + limited, pipe, len, last);
         room.then_some(conditions)
+    }
+
+    /// Nagle's algorithm holds back `len` bytes behind which nothing was written.
+    fn waits_for_more(&self, len: u32) -> bool {
+        u64::from(len) < self.mss && self.log.una() < self.short_end
     }
 
     /// A new segment leaves.
@@ -635,6 +655,9 @@ impl Sender {
             self.limited_bytes += u64::from(chunk.len);
         }
         let sent = self.log.push(chunk.message, chunk.offset, chunk.len, flags);
+        if !more && u64::from(chunk.len) < self.mss {
+            self.short_end = self.log.next();
+        }
         stats.data_segments += 1;
         stats.data_bytes += u64::from(chunk.len);
         self.idle_since = None;

@@ -25,6 +25,8 @@ pub trait Transport: Sized {
     fn connect(&mut self, now: SimTime);
     /// See [`Endpoint::write`].
     fn write(&mut self, message: Message);
+    /// See [`Endpoint::write_rest`].
+    fn write_rest(&mut self, message: Message, written: u64);
     /// See [`Endpoint::close`].
     fn close(&mut self);
     /// See [`Endpoint::read`].
@@ -118,6 +120,9 @@ macro_rules! transport {
             }
             fn write(&mut self, message: Message) {
                 self.write(message);
+            }
+            fn write_rest(&mut self, message: Message, written: u64) {
+                self.write_rest(message, written);
             }
             fn close(&mut self) {
                 self.close();

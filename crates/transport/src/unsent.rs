@@ -42,7 +42,26 @@ impl UnsentPool {
         if message.len == 0 {
             return;
         }
-        self.bytes += message.len;
+        self.place(message, 0);
+    }
+
+    /// The rest of a message of which the first `written` bytes were written before. `message.len` is the length
+    /// of the whole.
+    pub fn write_rest(&mut self, message: Message, written: u64) {
+        if message.len <= written {
+            return;
+        }
+        match self.messages.iter_mut().find(|m| m.id == message.id) {
+            Some(unsent) => {
+                unsent.len = message.len;
+                self.bytes += message.len - written;
+            }
+            None => self.place(message, written),
+        }
+    }
+
+    fn place(&mut self, message: Message, sent: u64) {
+        self.bytes += message.len - sent;
         let mut place = self.messages.len();
         if self.order != SendOrder::Fifo {
             let in_progress = self.order == SendOrder::Priority
@@ -54,7 +73,7 @@ impl UnsentPool {
             }
         }
         let Message { id, len, priority } = message;
-        self.messages.insert(place, Unsent { id, priority, len, sent: 0 });
+        self.messages.insert(place, Unsent { id, priority, len, sent });
     }
 
     /// All bytes in the pool.
@@ -119,6 +138,22 @@ mod tests {
         }
         assert_eq!(pool.bytes(), 0);
         seen
+    }
+
+    #[test]
+    fn the_rest_of_a_message_joins_what_is_left_of_it_or_goes_on_where_it_ended() {
+        for sent_before in [0, 2, 3] {
+            let mut pool = UnsentPool::new(SendOrder::Fifo);
+            pool.write(Message { id: MessageId(1), len: 3, priority: 0 });
+            if sent_before > 0 {
+                assert_eq!(pool.take(sent_before).unwrap().len, sent_before);
+            }
+            pool.write_rest(Message { id: MessageId(1), len: 10, priority: 0 }, 3);
+            assert_eq!(pool.bytes(), 10 - u64::from(sent_before));
+            let chunk = pool.take(100).unwrap();
+            assert_eq!((chunk.offset, chunk.len), (u64::from(sent_before), 10 - sent_before));
+            assert!(chunk.end && pool.bytes() == 0);
+        }
     }
 
     #[test]

@@ -166,7 +166,7 @@ class LoadOptions(NetworkOptions):
         _option(
             "--http",
             panel=_PROTOCOL,
-            help="HTTP version: h1.0, h1, h1-pipelined, h2 or quic.",
+            help="HTTP version: h1.0, h1, h1-pipelined, h2, quic or spdy.",
             complete=_complete_http,
         ),
     ] = None

@@ -14,6 +14,7 @@ from loadpath.experiments import (
     pcp_server_design,
     pcp_table_5_1,
     pcp_unsharding,
+    spdy_initcwnd,
 )
 from loadpath.experiments.preset import Preset, PresetOptions, Result
 
@@ -31,6 +32,7 @@ PRESETS: Mapping[str, Preset] = {
         pcp_server_design.PRESET,
         pcp_corpus.PRESET,
         *multipath.PRESETS,
+        spdy_initcwnd.PRESET,
     )
 }
 """Every preset by name."""

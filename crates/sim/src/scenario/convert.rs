@@ -5,7 +5,14 @@ use loadpath_transport::{
     Congestion, MAX_SUBFLOWS, MultipathConfig, PathId, TcpConfig, Validation,
 };
 
-use super::{CouplingKind, PathsKind, Scenario, ScenarioError, ValidationKind};
+use super::{CouplingKind, PathsKind, Scenario, ScenarioError, SlowStartExitKind, ValidationKind};
+
+/// Which end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Client,
+    Server,
+}
 
 impl Scenario {
     pub(super) fn fill_in_autos(&mut self) {
@@ -22,9 +29,16 @@ impl Scenario {
         let rtt_ms = self.network.rtt_ms.max(rtt2_ms);
         let syn_timeout_ms = if rtt_ms < 200.0 { 1000.0 } else { 2000.0 };
         self.transport.syn_timeout_ms.fill(syn_timeout_ms);
+        let initial_window_segments = self.transport.initial_window_segments;
+        self.transport.client_initial_window_segments.fill(initial_window_segments);
         let protocol = self.http.version;
         self.http.connections_per_host.fill(protocol.default_connections.into());
         self.http.send_order.fill(protocol.default_send_order);
+        let left = protocol.header_compression;
+        self.http.request_first_fraction.fill(left.first_request);
+        self.http.request_later_fraction.fill(left.later_request);
+        self.http.response_first_fraction.fill(left.first_response);
+        self.http.response_later_fraction.fill(left.later_response);
         self.server.model.fill(protocol.default_server);
     }
 
@@ -74,14 +88,18 @@ impl Scenario {
         Ok(())
     }
 
-    pub(crate) fn tcp(&self) -> TcpConfig {
+    pub(crate) fn tcp(&self, end: End) -> TcpConfig {
         let t = &self.transport;
+        let initial_window_segments = match end {
+            End::Client => t.client_initial_window_segments.get(),
+            End::Server => t.initial_window_segments,
+        };
         let ms = SimDuration::from_millis_f64;
         TcpConfig {
             mss: t.mss_bytes as u32,
             header_bytes: t.header_bytes as u32,
             link_header_bytes: t.link_header_bytes as u32,
-            initial_window_segments: t.initial_window_segments as u32,
+            initial_window_segments: initial_window_segments as u32,
             send_buffer_bytes: t.send_buffer_bytes,
             receive_buffer_bytes: t.receive_buffer_bytes,
             window_scale: t.window_scale as u8,
@@ -103,6 +121,11 @@ impl Scenario {
             loss_window: t.loss_window,
             congestion: t.congestion,
             slow_start: t.slow_start,
+            hystart_ack_delta: match t.slow_start_exit {
+                SlowStartExitKind::Loss => None,
+                SlowStartExitKind::HyStart => Some(ms(t.hystart_ack_delta_ms)),
+            },
+            nagle: end == End::Server && self.server.nagle,
             growth: t.growth,
             window_room: t.window_room,
             partial_ack_timer: t.partial_ack_timer,
@@ -122,9 +145,9 @@ impl Scenario {
     }
 
     /// Several subflows; not for [`PathsKind::Single`].
-    pub(crate) fn multipath(&self) -> MultipathConfig {
+    pub(crate) fn multipath(&self, end: End) -> MultipathConfig {
         let m = &self.multipath;
-        let mut tcp = self.tcp();
+        let mut tcp = self.tcp(end);
         tcp.congestion = match m.congestion {
             CouplingKind::None => tcp.congestion,
             CouplingKind::Lia => Congestion::Lia,

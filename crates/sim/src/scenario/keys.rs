@@ -238,6 +238,11 @@ sections! {
         pcp 4, "thesis Table 3.3",
         linux 10, "RFC 6928; Linux TCP_INIT_CWND";
 
+        #[doc = "Initial congestion window of the client in segments."]
+        client_initial_window_segments: Auto<u64>, 1..=1000,
+        pcp Auto::Auto, "auto: as initial_window_segments (thesis Table 3.3 makes no difference)",
+        linux Auto::Auto, "auto: as initial_window_segments";
+
         #[doc = "Send buffer."]
         send_buffer_bytes: u64, 1000..=1 << 40,
         pcp 1 << 30, "thesis Table 3.3",
@@ -342,6 +347,16 @@ sections! {
         slow_start: SlowStart, (),
         pcp SlowStart::PerAck, "ns-3 TcpNewReno: one segment an ACK",
         linux SlowStart::BytesAcked, "Linux tcp_slow_start counts segments acknowledged";
+
+        #[doc = "What ends the first slow start besides a loss: nothing, or the signs of HyStart."]
+        slow_start_exit: SlowStartExitKind, (),
+        pcp SlowStartExitKind::Loss, "ns-3 TcpNewReno",
+        linux SlowStartExitKind::Loss, "Linux's CUBIC has HyStart; off until it was compared with a kernel";
+
+        #[doc = "Largest gap between the ACKs of a train, for HyStart."]
+        hystart_ack_delta_ms: f64, MS,
+        pcp 2.0, "Linux tcp_cubic.c hystart_ack_delta",
+        linux 2.0, "Linux tcp_cubic.c hystart_ack_delta";
 
         #[doc = "When an ACK may grow the window."]
         growth: Growth, (),
@@ -523,6 +538,26 @@ sections! {
         pcp 0, "the thesis counts bodies only; sensitivity in docs/validation",
         linux 300, "not measured yet; sensitivity in docs/validation";
 
+        #[doc = "Part of its header block that compression leaves of a connection's first request."]
+        request_first_fraction: Auto<f64>, FRACTION,
+        pcp Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured",
+        linux Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured";
+
+        #[doc = "Part of its header block that compression leaves of a later request."]
+        request_later_fraction: Auto<f64>, FRACTION,
+        pcp Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured",
+        linux Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured";
+
+        #[doc = "Part of its header block that compression leaves of a connection's first response."]
+        response_first_fraction: Auto<f64>, FRACTION,
+        pcp Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured",
+        linux Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured";
+
+        #[doc = "Part of its header block that compression leaves of a later response."]
+        response_later_fraction: Auto<f64>, FRACTION,
+        pcp Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured",
+        linux Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured";
+
         #[doc = "TLS handshake of a new connection."]
         tls: Handshake, (),
         pcp Handshake::None, "thesis section 3.7.2",
@@ -550,6 +585,16 @@ sections! {
         model: Auto<ServerModel>, (),
         pcp Auto::Auto, "auto: by version (thesis section 4.3)",
         linux Auto::Auto, "auto: by version";
+
+        #[doc = "Write the headers of a response apart from its body, so that they leave in a segment of their own."]
+        headers_apart: bool, (),
+        pcp false, "ns-3 sends what is in the buffer; the thesis has no headers",
+        linux false, "servers write both at once (writev, MSG_MORE, TCP_CORK)";
+
+        #[doc = "Nagle's algorithm: a short segment waits while another is not acknowledged."]
+        nagle: bool, (),
+        pcp false, "not in the thesis; ns-3 TcpNoDelay is set where latency counts",
+        linux false, "servers set TCP_NODELAY (nginx tcp_nodelay on)";
 
         #[doc = "Apply server processing delays."]
         delays: bool, (),

@@ -75,6 +75,17 @@ pub enum PriorityKind {
     CriticalPath,
     /// Longest path in resources.
     NodeDepth,
+    /// The four levels of SPDY/2 as Chromium 16 used them.
+    Spdy,
+}
+
+/// What ends the first slow start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlowStartExitKind {
+    /// A loss.
+    Loss,
+    /// A loss, or HyStart.
+    HyStart,
 }
 
 /// Main threads of a page.
@@ -154,7 +165,10 @@ choice!(ValidationKind {
 choice!(PriorityKind {
     "none" => PriorityKind::None, "mime-type" => PriorityKind::MimeType,
     "mime-class" => PriorityKind::MimeClass, "critical-path" => PriorityKind::CriticalPath,
-    "node-depth" => PriorityKind::NodeDepth,
+    "node-depth" => PriorityKind::NodeDepth, "spdy" => PriorityKind::Spdy,
+});
+choice!(SlowStartExitKind {
+    "loss" => SlowStartExitKind::Loss, "hystart" => SlowStartExitKind::HyStart,
 });
 choice!(SendOrder {
     "fifo" => SendOrder::Fifo, "priority" => SendOrder::Priority,

@@ -11,6 +11,7 @@ mod kinds;
 mod value;
 
 pub use bottleneck::BottleneckId;
+pub(crate) use convert::End;
 pub use keys::*;
 pub use kinds::*;
 pub use value::{Auto, Choice, Parameter};

@@ -30,6 +30,8 @@ const MODERATE: &[(&str, RangeInclusive<f64>)] = &[
     ("path2.loss_up_fraction", 0.0..=0.1),
     ("transport.mss_bytes", 500.0..=9000.0),
     ("transport.initial_window_segments", 1.0..=100.0),
+    ("transport.client_initial_window_segments", 1.0..=100.0),
+    ("transport.hystart_ack_delta_ms", 0.0..=10.0),
     ("transport.send_buffer_bytes", 10e3..=1e9),
     ("transport.receive_buffer_bytes", 10e3..=1e9),
     ("transport.window_scale", 0.0..=8.0),
@@ -54,16 +56,30 @@ const MODERATE: &[(&str, RangeInclusive<f64>)] = &[
 const WITH_SEVERAL_PATHS: &[&str] =
     &["multipath.", "path2.", "transport.tail_loss_probe", "transport.fast_open"];
 
+/// Keys and names that came later than the loads whose numbers are kept, which leave them alone.
+const LATER_KEYS: &[&str] = &[
+    "transport.client_initial_window_segments",
+    "transport.slow_start_exit",
+    "transport.hystart_ack_delta_ms",
+    "http.request_first_fraction",
+    "http.request_later_fraction",
+    "http.response_first_fraction",
+    "http.response_later_fraction",
+    "server.headers_apart",
+    "server.nagle",
+];
+const LATER_NAMES: &[&str] = &["spdy/2", "spdy"];
+
 /// Scenario number `number` over a single path, as a profile and the changes to it.
 pub fn changes(number: u64) -> (&'static str, Vec<(String, String)>) {
-    let (profile, mut changes) = changes_of_all(number);
+    let (profile, mut changes) = drawn(number, false);
     changes.retain(|(key, _)| !WITH_SEVERAL_PATHS.iter().any(|section| key.starts_with(section)));
     (profile, changes)
 }
 
 /// As [`changes`], over several paths.
 pub fn multipath_changes(number: u64) -> (&'static str, Vec<(String, String)>) {
-    let (profile, mut changes) = changes_of_all(number);
+    let (profile, mut changes) = drawn(number, false);
     if !changes.iter().any(|(key, value)| key == "multipath.paths" && value != "single") {
         changes.retain(|(key, _)| key != "multipath.paths");
         let paths = ["independent", "shared-bottleneck", "same"][number as usize % 3];
@@ -72,7 +88,14 @@ pub fn multipath_changes(number: u64) -> (&'static str, Vec<(String, String)>) {
     (profile, changes)
 }
 
-fn changes_of_all(number: u64) -> (&'static str, Vec<(String, String)>) {
+/// As [`changes`], with the keys and names that came later.
+pub fn later_changes(number: u64) -> (&'static str, Vec<(String, String)>) {
+    let (profile, mut changes) = drawn(number, true);
+    changes.retain(|(key, _)| !WITH_SEVERAL_PATHS.iter().any(|section| key.starts_with(section)));
+    (profile, changes)
+}
+
+fn drawn(number: u64, later: bool) -> (&'static str, Vec<(String, String)>) {
     let streams = Streams::new(number, 0);
     let mut draw = streams.stream("test.scenario", 0);
     let profile = if draw.unit() < 0.5 { "pcp" } else { "linux" };
@@ -81,8 +104,11 @@ fn changes_of_all(number: u64) -> (&'static str, Vec<(String, String)>) {
     for key in KEYS {
         // A stream for each key: a new key changes no other's draws.
         let mut draw = streams.stream(key.name, 0);
-        if key.name != "limits.time_ms" && draw.unit() < changed {
-            changes.push((key.name.to_owned(), value(key, &mut draw)));
+        if key.name == "limits.time_ms" || !later && LATER_KEYS.contains(&key.name) {
+            continue;
+        }
+        if draw.unit() < changed {
+            changes.push((key.name.to_owned(), value(key, &mut draw, later)));
         }
     }
     // Two minutes are enough to load or to say why not, without hours of idle timeouts.
@@ -100,6 +126,11 @@ pub fn random_multipath_scenario(number: u64) -> Scenario {
     mended(multipath_changes(number))
 }
 
+/// As [`random_scenario`], with what came later.
+pub fn random_later_scenario(number: u64) -> Scenario {
+    mended(later_changes(number))
+}
+
 fn mended((profile, mut changes): (&str, Vec<(String, String)>)) -> Scenario {
     loop {
         match Scenario::resolve(Some(profile), None, &changes) {
@@ -115,14 +146,15 @@ fn mended((profile, mut changes): (&str, Vec<(String, String)>)) -> Scenario {
     }
 }
 
-fn value(key: &Key, draw: &mut Stream) -> String {
+fn value(key: &Key, draw: &mut Stream, later: bool) -> String {
     let allowed = (key.allowed)();
     let allowed = allowed.strip_suffix(" or \"auto\"").unwrap_or(&allowed);
     if allowed == "true or false" {
         return (draw.unit() < 0.5).to_string();
     }
     if let Some(names) = allowed.strip_prefix("one of ") {
-        let names: Vec<&str> = names.split(", ").collect();
+        let names: Vec<&str> =
+            names.split(", ").filter(|name| later || !LATER_NAMES.contains(name)).collect();
         return names[(draw.unit() * names.len() as f64) as usize].to_owned();
     }
     let full = range(allowed).unwrap_or_else(|| panic!("{}: {allowed}", key.name));

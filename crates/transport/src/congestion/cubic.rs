@@ -175,6 +175,8 @@ mod tests {
             now: SimTime::ZERO + SimDuration::from_millis(now_ms),
             acked,
             srtt: SimDuration::from_millis(100),
+            una: 0,
+            next: 0,
         }
     }
 

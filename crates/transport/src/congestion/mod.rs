@@ -5,6 +5,7 @@
 mod balia;
 mod coupled;
 mod cubic;
+mod hystart;
 mod lia;
 mod newreno;
 mod olia;
@@ -15,6 +16,7 @@ use crate::{Congestion, SlowStart, TcpConfig};
 use balia::Balia;
 pub(crate) use coupled::SubflowView;
 use cubic::Cubic;
+use hystart::HyStart;
 use lia::Lia;
 use newreno::NewReno;
 use olia::Olia;
@@ -29,6 +31,9 @@ pub(crate) struct AckSample {
     pub acked: u64,
     /// Smoothed round-trip time.
     pub srtt: SimDuration,
+    /// First byte that is not acknowledged, and first that was not sent.
+    pub una: u64,
+    pub next: u64,
 }
 
 /// How a loss was found.
@@ -47,6 +52,7 @@ pub(crate) struct Controller {
     cwnd: u64,
     ssthresh: u64,
     slow_start: SlowStart,
+    hystart: Option<HyStart>,
     kind: Kind,
 }
 
@@ -67,6 +73,7 @@ impl Controller {
             cwnd: mss * u64::from(config.initial_window_segments),
             ssthresh: NO_THRESHOLD,
             slow_start: config.slow_start,
+            hystart: config.hystart_ack_delta.map(|delta| HyStart::new(mss, delta)),
             kind: match config.congestion {
                 Congestion::NewReno => Kind::NewReno(NewReno::new(config)),
                 Congestion::Cubic => Kind::Cubic(Cubic::new(config)),
@@ -92,11 +99,25 @@ impl Controller {
         self.cwnd < self.ssthresh
     }
 
+    /// An ACK of new data brought an RTT sample.
+    #[inline]
+    pub fn on_rtt_sample(&mut self, now: SimTime, rtt: SimDuration) {
+        let cwnd = self.in_slow_start().then_some(self.cwnd);
+        if let Some(hystart) = &mut self.hystart
+            && hystart.on_sample(now, rtt, cwnd)
+        {
+            self.ssthresh = self.ssthresh.min(self.cwnd);
+        }
+    }
+
     /// Growth on an ACK of new data outside recovery.
     #[inline]
     pub fn on_ack(&mut self, sample: &AckSample) {
         let mut acked = sample.acked;
         if self.in_slow_start() {
+            if let Some(hystart) = &mut self.hystart {
+                hystart.on_ack(sample.now, sample.una, sample.next);
+            }
             match self.slow_start {
                 SlowStart::PerAck => {
                     self.cwnd += self.mss;
@@ -166,6 +187,9 @@ impl Controller {
         };
         self.ssthresh = share.max(2 * self.mss);
         if signal == LossSignal::Timeout {
+            if let Some(hystart) = &mut self.hystart {
+                hystart.reset();
+            }
             self.restart();
         }
     }

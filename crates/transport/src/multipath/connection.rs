@@ -171,6 +171,13 @@ impl MultipathEndpoint {
         }
     }
 
+    /// See [`Endpoint::write_rest`].
+    pub fn write_rest(&mut self, message: Message, written: u64) {
+        if !self.closing && self.failure().is_none() {
+            self.pool.write_rest(message, written);
+        }
+    }
+
     /// FIN on all subflows after what was written is acknowledged.
     pub fn close(&mut self) {
         self.quiet = false;

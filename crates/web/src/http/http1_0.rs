@@ -2,14 +2,16 @@
 
 use loadpath_transport::{DeliveryOrder, SendOrder};
 
-use super::{Framing, Protocol, ServerModel};
+use super::{Framing, HeaderCompression, Protocol, ServerModel};
 
 /// Up to six connections at once (thesis section 4.4.1.4).
 pub static HTTP_1_0: Protocol = Protocol {
     name: "http/1.0",
     max_outstanding: Some(1),
     closes_after_response: true,
+    request_frame_bytes: 0,
     framing: Framing::Plain,
+    header_compression: HeaderCompression::NONE,
     delivery: DeliveryOrder::InOrder,
     default_connections: 6,
     default_server: ServerModel::Serial,

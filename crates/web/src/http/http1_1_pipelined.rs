@@ -4,14 +4,16 @@
 
 use loadpath_transport::{DeliveryOrder, SendOrder};
 
-use super::{Framing, Protocol, ServerModel};
+use super::{Framing, HeaderCompression, Protocol, ServerModel};
 
 /// Parallel server, one connection a host.
 pub static HTTP_1_1_PIPELINED: Protocol = Protocol {
     name: "http/1.1-pipelined",
     max_outstanding: None,
     closes_after_response: false,
+    request_frame_bytes: 0,
     framing: Framing::Plain,
+    header_compression: HeaderCompression::NONE,
     delivery: DeliveryOrder::InOrder,
     default_connections: 1,
     default_server: ServerModel::Parallel,

@@ -3,15 +3,21 @@
 
 use loadpath_transport::{DeliveryOrder, SendOrder};
 
-use super::{Framing, Protocol, ServerModel};
+use super::{Framing, HeaderCompression, Protocol, ServerModel};
 
 /// One connection a host; a response is not preempted once its first byte was transmitted.
 pub static HTTP_2: Protocol = Protocol {
     name: "http/2",
     max_outstanding: None,
     closes_after_response: false,
+    request_frame_bytes: 0,
     // RFC 9113, sections 4.1 and 6.5.2 (initial SETTINGS_MAX_FRAME_SIZE).
-    framing: Framing::Frames { header_bytes: 9, max_payload_bytes: 16_384 },
+    framing: Framing::Frames {
+        headers_frame_bytes: 9,
+        data_frame_bytes: 9,
+        max_payload_bytes: 16_384,
+    },
+    header_compression: HeaderCompression::NONE,
     delivery: DeliveryOrder::InOrder,
     default_connections: 1,
     default_server: ServerModel::OutOfOrder,

@@ -12,6 +12,7 @@ mod http2;
 mod quic_lite;
 mod reassembly;
 mod server;
+mod spdy2;
 pub mod tls;
 
 pub use client::{Action, Client, ConnectionId};
@@ -24,7 +25,7 @@ use loadpath_transport::{DeliveryOrder, SendOrder};
 pub const MAX_CONNECTIONS_PER_HOST: u32 = 12;
 
 /// What distinguishes one HTTP version from another here.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct Protocol {
     /// Name in scenarios.
     pub name: &'static str,
@@ -32,8 +33,12 @@ pub struct Protocol {
     pub max_outstanding: Option<u32>,
     /// A connection serves one request and is closed by the server.
     pub closes_after_response: bool,
-    /// How messages are laid out on the connection.
+    /// Bytes of the frame around a request; 0 where the size of a request is that of the whole message.
+    pub request_frame_bytes: u64,
+    /// How responses are laid out on the connection.
     pub framing: Framing,
+    /// What compression leaves of headers unless the scenario says otherwise.
+    pub header_compression: HeaderCompression,
     /// Order in which bytes reach the browser.
     pub delivery: DeliveryOrder,
     /// Connections a host unless the scenario says otherwise (thesis section 4.4.1.4).
@@ -44,16 +49,42 @@ pub struct Protocol {
     pub default_send_order: SendOrder,
 }
 
+/// What is left of a header block. The first of a direction meets a compressor that knows nothing of the
+/// connection yet, later ones one that has seen most of their bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeaderCompression {
+    /// Of a connection's first request.
+    pub first_request: f64,
+    /// Of its later requests.
+    pub later_request: f64,
+    /// Of a connection's first response.
+    pub first_response: f64,
+    /// Of its later responses.
+    pub later_response: f64,
+}
+
+impl HeaderCompression {
+    /// Headers as they are.
+    pub const NONE: HeaderCompression = HeaderCompression {
+        first_request: 1.0,
+        later_request: 1.0,
+        first_response: 1.0,
+        later_response: 1.0,
+    };
+}
+
 /// How messages are laid out on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// Headers and body follow each other.
     Plain,
-    /// One HEADERS frame, then DATA frames (RFC 9113, section 4).
+    /// One frame with the headers, then data frames.
     Frames {
-        /// Bytes of a frame header.
-        header_bytes: u64,
-        /// Most payload bytes of a frame.
+        /// Bytes of the first frame without its header block.
+        headers_frame_bytes: u64,
+        /// Bytes of a data frame without its payload.
+        data_frame_bytes: u64,
+        /// Most payload bytes of a data frame.
         max_payload_bytes: u64,
     },
 }
@@ -64,8 +95,8 @@ impl Framing {
         self.body_start(header_bytes)
             + match self {
                 Framing::Plain => body_bytes,
-                Framing::Frames { header_bytes: frame, max_payload_bytes } => {
-                    body_bytes + frame * body_bytes.div_ceil(max_payload_bytes)
+                Framing::Frames { data_frame_bytes, max_payload_bytes, .. } => {
+                    body_bytes + data_frame_bytes * body_bytes.div_ceil(max_payload_bytes)
                 }
             }
     }
@@ -75,18 +106,20 @@ impl Framing {
         let rest = received.saturating_sub(self.body_start(header_bytes));
         match self {
             Framing::Plain => rest,
-            Framing::Frames { header_bytes: frame, max_payload_bytes } => {
-                let whole = rest / (frame + max_payload_bytes);
-                let partial = (rest % (frame + max_payload_bytes)).saturating_sub(frame);
+            Framing::Frames { data_frame_bytes, max_payload_bytes, .. } => {
+                let frame = data_frame_bytes + max_payload_bytes;
+                let whole = rest / frame;
+                let partial = (rest % frame).saturating_sub(data_frame_bytes);
                 whole * max_payload_bytes + partial
             }
         }
     }
 
-    fn body_start(self, header_bytes: u64) -> u64 {
+    /// Bytes of a message before its body.
+    pub fn body_start(self, header_bytes: u64) -> u64 {
         match self {
             Framing::Plain => header_bytes,
-            Framing::Frames { header_bytes: frame, .. } => frame + header_bytes,
+            Framing::Frames { headers_frame_bytes, .. } => headers_frame_bytes + header_bytes,
         }
     }
 }
@@ -100,6 +133,7 @@ impl Protocol {
         &http1_1_pipelined::HTTP_1_1_PIPELINED_SERIAL,
         &http2::HTTP_2,
         &quic_lite::QUIC_LITE,
+        &spdy2::SPDY_2,
     ];
 
     /// The version of that name.
@@ -127,8 +161,18 @@ mod tests {
     }
 
     #[test]
+    fn spdy_2_frames_cost_18_14_and_8_bytes() {
+        let p = &spdy2::SPDY_2;
+        assert_eq!(p.request_frame_bytes, 18);
+        assert_eq!(p.framing.message_bytes(0, 0), 14);
+        assert_eq!(p.framing.message_bytes(186, 94_500), 14 + 186 + 8 + 94_500);
+        // A frame has at most 2^24 - 1 bytes.
+        assert_eq!(p.framing.message_bytes(31, 1 << 24), 14 + 31 + 2 * 8 + (1 << 24));
+    }
+
+    #[test]
     fn received_body_bytes_grow_with_the_message_and_end_at_the_body() {
-        for f in [http2::HTTP_2.framing, Framing::Plain] {
+        for f in [http2::HTTP_2.framing, spdy2::SPDY_2.framing, Framing::Plain] {
             for body in [0u64, 1, 100, 16_384, 16_385, 50_000] {
                 let total = f.message_bytes(300, body);
                 assert_eq!(f.body_bytes(300, total), body);
