@@ -25,6 +25,7 @@ VERBS = [
     "timesequence",
     "export",
     "import",
+    "transform",
     "profile",
     "archive",
     "reproduce",
