@@ -153,10 +153,10 @@ impl<'g> View<'g> {
         while let Some(index) = pending.pop() {
             match self.kind(index) {
                 // The handling of the response comes between file and script.
-                ActivityKind::MainThread(_) if self.topology.parents.of(index) == [file] => {
-                    if pieces.insert(index) {
-                        pending.extend(self.topology.children.of(index));
-                    }
+                ActivityKind::MainThread(_)
+                    if self.topology.parents.of(index) == [file] && pieces.insert(index) =>
+                {
+                    pending.extend(self.topology.children.of(index));
                 }
                 ActivityKind::Evaluation(e) if e.kind == EvaluationKind::Script => {
                     pieces.insert(index);
