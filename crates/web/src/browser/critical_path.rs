@@ -108,7 +108,8 @@ impl CriticalPath<'_, '_> {
             end: self.until,
             response: Some(AwaitedResponse {
                 resource: fetch.leader,
-                bytes: need.unwrap_or(resource.size_bytes),
+                // A chunk may ask for more than the response that its page shares with another has.
+                bytes: need.map_or(resource.size_bytes, |need| need.min(resource.size_bytes)),
             }),
         };
         self.follow(fetch.began);
