@@ -406,3 +406,14 @@ def test_csv_tables_have_a_header() -> None:
         ["z", ""],
     ]
     assert result.to_records()[0] == {"a": "x,y", "b": 1.5}
+
+
+def test_verbs_that_need_no_extra_do_without() -> None:
+    """The plain package starts without the packages of its extras, and no later than it must."""
+    code = (
+        "import sys, loadpath.cli.app\n"
+        "extras = {'distributed', 'duckdb', 'matplotlib', 'pyarrow', 'scipy'}\n"
+        "sys.exit(str(extras & set(sys.modules)) if extras & set(sys.modules) else 0)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from loadpath.cli.console import print_json, print_note, print_table, progress_bar, step_bar
+from loadpath.cli.console import extra, print_json, print_note, print_table, progress_bar, step_bar
 from loadpath.cli.options import (
     AnyPage,
     Force,
@@ -15,9 +15,6 @@ from loadpath.cli.options import (
     Runs,
     with_load_options,
 )
-from loadpath.experiments import advice
-from loadpath.experiments.advice.changes import Shares
-from loadpath.experiments.advice.tables import COLUMNS, NETWORK_COLUMNS, headline
 from loadpath.output import refuse_existing
 from loadpath.parameters import resolve_scenario
 from loadpath.sources import open_page
@@ -52,6 +49,10 @@ def advise(
     force: Force = False,
 ) -> None:
     """Try changes of a page and its servers in simulation, and rank them by what they gain."""
+    with extra("experiments"):
+        from loadpath.experiments import advice
+        from loadpath.experiments.advice.changes import Shares
+        from loadpath.experiments.advice.tables import COLUMNS, NETWORK_COLUMNS, headline
     scenario = resolve_scenario(load.parameters())
     if write is not None:
         refuse_existing(write / "page.json", force=force)

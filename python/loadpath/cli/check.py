@@ -6,11 +6,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from loadpath.cli.console import print_json, print_note, print_table, progress_bar, step_bar
+from loadpath.cli.console import extra, print_json, print_note, print_table, progress_bar, step_bar
 from loadpath.cli.options import AnyPage, Force, Json, LoadOptions, Runs, with_load_options
 from loadpath.errors import LoadpathError, hinted
-from loadpath.experiments import gate
-from loadpath.experiments.gate.output import COLUMNS
 from loadpath.output import refuse_existing, write_atomic
 from loadpath.parameters import resolve_scenario
 from loadpath.sources import open_page
@@ -49,6 +47,9 @@ def check(
     force: Force = False,
 ) -> None:
     """Check a page against a budget and a baseline: exit status 0 passed, 3 broken, 1 bad input."""
+    with extra("experiments"):
+        from loadpath.experiments import gate
+        from loadpath.experiments.gate.output import COLUMNS
     if budget is None and baseline is None and save is None:
         raise hinted(
             LoadpathError("there is nothing to check against"),
