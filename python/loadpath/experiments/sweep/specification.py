@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from loadpath._core import Scenario, scenario_keys
 from loadpath.errors import LoadpathError, SpecificationError, hinted
 from loadpath.networks import find_network
+from loadpath.outcome import CriticalPhases
 from loadpath.parameters import HTTP_NAMES, network_keys, override, scenario_values
 from loadpath.transforms import AS_IT_IS
 
@@ -53,6 +54,8 @@ RESERVED = frozenset(
         "transform",
         *("plt_ms", "dcl_ms", "connections", "requests", "bytes", "data_packets", "packets"),
         *("drops", "retransmissions", "timeouts", "tail_losses", "events", "failure"),
+        "critical_bytes",
+        *(f"critical_{phase}" for phase in CriticalPhases.__struct_fields__),
     }
 )
 """Columns of the results, which no axis can be named like."""
