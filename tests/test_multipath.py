@@ -35,7 +35,7 @@ from loadpath.experiments.multipath.networks import TwoPaths
 from loadpath.experiments.preset import PresetOptions, Result
 from loadpath.experiments.presets import PRESETS
 from loadpath.outcome import Outcome
-from loadpath.parameters import scenario_values
+from loadpath.parameters import override, scenario_values
 
 PAGES = Path(__file__).parent.parent / "examples" / "pages"
 NETWORK = (10_000_000, 40)
@@ -160,7 +160,7 @@ def test_paths_become_scenario_values() -> None:
     both = TwoPaths.scaled(NETWORK, rate=0.2, rtt=5.0, first=2)
     assert both.other == NetworkPath(2_000_000, 200)
     values = {**variants.BASELINE, **both.values}
-    scenario = Scenario.resolve("pcp", None, [(k, str(v)) for k, v in values.items()])
+    scenario = Scenario.resolve("pcp", None, [(k, override(v)) for k, v in values.items()])
     resolved = scenario_values(scenario)
     assert resolved["path2"]["rate_bps"] == 2_000_000
     assert resolved["path2"]["rtt_ms"] == 200.0

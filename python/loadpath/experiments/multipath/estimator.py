@@ -21,6 +21,7 @@ from loadpath.experiments.multipath.networks import Network, TwoPaths
 from loadpath.experiments.multipath.variants import MODIFIED, SINGLE_PATH, Values
 from loadpath.experiments.preset import PresetOptions, Result, Value
 from loadpath.outcome import Outcome
+from loadpath.parameters import override
 
 __all__ = ["NETWORKS", "Estimate", "estimates", "run"]
 
@@ -101,7 +102,7 @@ def run(options: PresetOptions, networks: Sequence[Network] = NETWORKS, page: st
     with bar as report:
         for number, ((transport, network, form), values) in enumerate(setups.items()):
             scenario = Scenario.resolve(
-                "pcp", None, [*((k, str(v)) for k, v in values.items()), *options.overrides]
+                "pcp", None, [*((k, override(v)) for k, v in values.items()), *options.overrides]
             )
             found = []
             for done, outcome in enumerate(_loads(pages, scenario, options.threads)):
