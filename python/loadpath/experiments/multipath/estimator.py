@@ -34,6 +34,7 @@ PAGE = "amazon.co.uk"
 QUICK_PAGES = 40
 
 FORMS = ("loop", "closed-form")
+"""Over a single path nothing schedules by the estimate, and its trace has the loop only."""
 
 _CHUNK = 8
 """Loads whose traces are in memory at a time."""
@@ -87,13 +88,12 @@ def run(options: PresetOptions, networks: Sequence[Network] = NETWORKS, page: st
     setups: dict[tuple[str, Network, str], Values] = {}
     for network in networks:
         both = TwoPaths.scaled(network, rtt=5.0)
+        setups["TCP", network, FORMS[0]] = {**SINGLE_PATH, **both.one.alone}
         for form in FORMS:
-            estimator = {"multipath.estimator": form}
-            setups["TCP", network, form] = {**SINGLE_PATH, **both.one.alone, **estimator}
             setups["modified MPTCP, 5 x RTT", network, form] = {
                 **MODIFIED,
                 **both.values,
-                **estimator,
+                "multipath.estimator": form,
             }
     total = len(setups) * len(pages)
     bar = nullcontext(None) if options.progress is None else options.progress(total, 0)
