@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,14 @@ import pytest
 from loadpath.diagnosis import examine
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure() -> None:
+    """Commands that are tested end at Ctrl-C, whatever started us: a shell lets its background jobs
+    ignore it, and so would their children.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 Loadpath = Callable[..., subprocess.CompletedProcess[str]]
 
