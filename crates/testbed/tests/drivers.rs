@@ -6,7 +6,7 @@ use loadpath_net::{
     Bitrate, Capacity, Direction, Gentle, Hop, Link, Loss, Queue, RedConfig, RedUnit, SimDuration,
     SimTime, Streams,
 };
-use loadpath_testbed::{Duplex, Environment, Observer};
+use loadpath_testbed::{Duplex, Environment, Fate, Observer, Way, run};
 use proptest::prelude::*;
 
 const OVERHEAD_BYTES: u32 = 2;
