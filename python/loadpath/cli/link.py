@@ -31,8 +31,8 @@ def link(
         str | None,
         typer.Option(
             rich_help_panel=_LINK,
-            help="Drop exactly these packets towards the client, counted from 0, or those with data "
-            "of a flow: 3,7,0:12.",
+            help="Drop exactly these packets towards the client, counted from 0, or those with "
+            "data of a flow: 3,7,0:12.",
         ),
     ] = None,
     drop_up: Annotated[

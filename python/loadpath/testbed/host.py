@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import sys
+from contextlib import suppress
 
 import msgspec
 
@@ -87,7 +88,10 @@ def _main() -> int:
     )
     while not select.select([0, parent, this], [], [], _LOOK_S)[0] and not link.failed:
         pass
-    os.write(1, link.stop() + b"\n")
+    report = link.stop()
+    # The parent may have been killed.
+    with suppress(BrokenPipeError):
+        os.write(1, report + b"\n")
     return 0
 
 
