@@ -38,6 +38,7 @@ lint: build ## formatting, clippy, ruff, mypy
 
 test-rust: ## unit, packet-script and property tests of the engine
 	cargo test --locked --no-fail-fast
+	cargo test --locked --no-fail-fast -p loadpath-origin
 
 wasm:
 	@scripts/wasm.sh

@@ -6,6 +6,7 @@
 """
 
 from loadpath.testbed.link import End, Link, LinkSettings, open_link
+from loadpath.testbed.origin import Origin, OriginReport, OriginSettings, start_origin
 from loadpath.testbed.report import DirectionReport, LinkReport, Percentiles, Verdict
 
 __all__ = [
@@ -14,7 +15,11 @@ __all__ = [
     "Link",
     "LinkReport",
     "LinkSettings",
+    "Origin",
+    "OriginReport",
+    "OriginSettings",
     "Percentiles",
     "Verdict",
     "open_link",
+    "start_origin",
 ]
