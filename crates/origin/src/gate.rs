@@ -75,6 +75,12 @@ impl Place {
         }
     }
 
+    /// Lets others pass while the client does not take what this stream sends, or no longer.
+    pub fn set_aside(&self, aside: bool) {
+        self.gate.state().order.set_aside(self.id, aside);
+        self.gate.changed.notify_waiters();
+    }
+
     /// A piece was sent: it may be the turn of another.
     pub fn sent(&self) {
         let mut state = self.gate.state();

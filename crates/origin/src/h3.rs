@@ -1,15 +1,17 @@
 //! HTTP/3.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use h3::server::RequestResolver;
 use http::Response;
 use quinn::crypto::rustls::QuicServerConfig;
 use tokio::task::JoinSet;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use crate::gate::Gate;
+use crate::gate::{Gate, Place};
 use crate::h1::BODY_TIME;
 use crate::order::Extensible;
 use crate::quic::Quic;
@@ -43,6 +45,9 @@ pub(crate) fn config(tls: rustls::ServerConfig) -> quinn::ServerConfig {
     config.transport_config(Arc::new(transport));
     config
 }
+
+/// What a piece may take, at least: a timeout of the transport passes within it.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Accepts connections until the endpoint is closed.
 pub(crate) async fn accept(endpoint: quinn::Endpoint, shared: Arc<Shared>) {
@@ -171,7 +176,7 @@ impl Session {
                 place.come_first().await;
                 self.limit_window();
                 let piece = body.split_to(body.len().min(PIECE_BYTES));
-                match timeout(STALLED, stream.send_data(piece)).await {
+                match self.send_piece(&place, stream.send_data(piece)).await {
                     Ok(Ok(())) => place.sent(),
                     Ok(Err(_)) => return,
                     Err(_) => {
@@ -186,6 +191,24 @@ impl Session {
         };
         send.await;
         Ok(())
+    }
+
+    /// Waits for a piece to be taken; if that takes long, the window of its stream may be closed, and
+    /// others go on.
+    async fn send_piece<T>(
+        &self,
+        place: &Place,
+        piece: impl Future<Output = T>,
+    ) -> Result<T, Elapsed> {
+        let mut piece = std::pin::pin!(piece);
+        let patience = PATIENCE.max(4 * self.connection.rtt());
+        if let Ok(sent) = timeout(patience, piece.as_mut()).await {
+            return Ok(sent);
+        }
+        place.set_aside(true);
+        let sent = timeout(STALLED, piece).await;
+        place.set_aside(false);
+        sent
     }
 
     /// What QUIC holds, it will send: it gets what its congestion window takes, and what a socket of

@@ -51,6 +51,8 @@ struct Entry {
     priority: Extensible,
     /// When it sent last, as a number.
     turn: u64,
+    /// Whether it cannot send for reasons of its own.
+    aside: bool,
 }
 
 /// The responses of a connection.
@@ -74,13 +76,20 @@ impl Order {
     /// A response of stream `id` is ready.
     pub fn add(&mut self, id: u64, rank: u32, priority: Extensible) {
         let number = self.number();
-        self.entries.push(Entry { id, number, rank, priority, turn: 0 });
+        self.entries.push(Entry { id, number, rank, priority, turn: 0, aside: false });
     }
 
     /// The client thinks differently now.
     pub fn set_priority(&mut self, id: u64, priority: Extensible) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.id == id) {
             entry.priority = priority;
+        }
+    }
+
+    /// It cannot send for reasons of its own, or can again.
+    pub fn set_aside(&mut self, id: u64, aside: bool) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.id == id) {
+            entry.aside = aside;
         }
     }
 
@@ -110,15 +119,16 @@ impl Order {
 
     /// RFC 9218, section 10: the more urgent first; of the same urgency those that are of use only as
     /// a whole in the order of the requests, then the others in turns.
-    fn key(&self, entry: &Entry) -> (u32, bool, u64) {
-        match self.by {
+    fn key(&self, entry: &Entry) -> (bool, u32, bool, u64) {
+        let (urgency, incremental, number) = match self.by {
             Priorities::None => (0, false, entry.number),
             Priorities::Order => (entry.rank, false, entry.number),
             Priorities::Client => {
                 let Extensible { urgency, incremental } = entry.priority;
                 (urgency.into(), incremental, if incremental { entry.turn } else { entry.id })
             }
-        }
+        };
+        (entry.aside, urgency, incremental, number)
     }
 }
 
@@ -180,6 +190,10 @@ mod tests {
         }
         assert_eq!(turns, [1, 3, 1, 3]);
         order.set_priority(3, extensible(0, true));
+        assert_eq!(order.first(), Some(3));
+        order.set_aside(3, true);
+        assert_eq!(order.ids(), [1, 3]);
+        order.set_aside(3, false);
         assert_eq!(order.first(), Some(3));
     }
 }

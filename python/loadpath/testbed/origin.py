@@ -7,6 +7,7 @@ host does not exist for a browser that is started with `Origin.browser_flags`.
 
 import ipaddress
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,19 +19,27 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from loadpath.errors import NotFoundError, OriginError, hinted
+from loadpath.profiler.chromium import DEFAULT_BROWSER
 from loadpath.testbed.link import Link
 
 __all__ = [
+    "Addresses",
     "ArchiveSummary",
     "HttpVersion",
     "Miss",
     "Origin",
     "OriginReport",
     "OriginSettings",
+    "PriorityKind",
+    "ServerModel",
+    "read_order",
     "start_origin",
 ]
 
+Addresses = Literal["one", "one-per-host"]
 HttpVersion = Literal["h1", "h2", "h3"]
+PriorityKind = Literal["none", "client", "order"]
+ServerModel = Literal["parallel", "serial", "out-of-order"]
 
 _END_S = 10.0
 """A server ends at once; on a machine this slow it is killed."""
@@ -48,13 +57,13 @@ class OriginSettings:
     """What is spoken over TLS; in the clear it is HTTP/1.1."""
     tls: bool = True
     """Whether the page is asked for by https://. HTTP/2 and HTTP/3 have no other form."""
-    addresses: Literal["one", "one-per-host"] = "one"
+    addresses: Addresses = "one"
     """Whether all hosts are at one address."""
-    server_model: Literal["parallel", "serial", "out-of-order"] = "out-of-order"
+    server_model: ServerModel = "out-of-order"
     """How several requests on one connection are treated (thesis section 3.7.6)."""
     delays: Literal["recorded", "none"] | Mapping[str, float] = "recorded"
     """Processing delays: as they were recorded, none, or ms by URL."""
-    priorities: Literal["none", "client", "order"] = "client"
+    priorities: PriorityKind = "client"
     """Which response's bytes go first on a connection: those of the first that is ready, as the
     client signals (RFC 9218), or as `order` says.
     """
@@ -183,6 +192,27 @@ class Origin:
             return [*flags, "--enable-quic", f"--origin-to-force-quic-on={','.join(hosts)}"]
         return [*flags, "--disable-quic"]
 
+    def command_line(self) -> str:
+        """What a shell needs to load the page in Chromium, with a profile that is thrown away."""
+        flags = [
+            "--headless",
+            *(["--no-sandbox"] if os.geteuid() == 0 else []),
+            *self.browser_flags,
+            "--dump-dom",
+        ]
+        return shlex.join([DEFAULT_BROWSER, *flags, self.url])
+
+    def wait(self) -> None:
+        """Wait until the server ends.
+
+        Raises
+        ------
+        OriginError
+            It did, though nobody asked it to.
+        """
+        self._process.wait()
+        raise OriginError("the origin's process was killed")
+
     def report(self) -> OriginReport:
         """What it did so far, or until it ended.
 
@@ -249,6 +279,21 @@ def start_origin(settings: OriginSettings, link: Link | None = None) -> Iterator
         process.stdout.close()
         process.kill()
         process.wait()
+
+
+def read_order(path: Path) -> list[str]:
+    """The URLs of a file, a line each.
+
+    Raises
+    ------
+    OriginError
+        It cannot be read.
+    """
+    try:
+        return path.read_text().split()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a text"
+        raise hinted(OriginError(f"{path}: {reason}"), "a file with a URL a line") from error
 
 
 def _configuration(settings: OriginSettings, link: Link | None) -> dict[str, Any]:

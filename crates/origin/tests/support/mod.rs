@@ -33,6 +33,11 @@ impl Archive {
         Archive(path)
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
     /// A server of it with further keys of its configuration. Call it in a runtime.
     pub fn serve(&self, http: &str, keys: Value) -> Server {
         let mut config = json!({
