@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 \
+.PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 bench-origin \
 	fuzz docs clean study-profiler study-self-consistency study-advice study-kills study-tcp study-mptcp study-link-kills
 
 help: ## list the targets
@@ -38,6 +38,7 @@ lint: build ## formatting, clippy, ruff, mypy
 
 test-rust: ## unit, packet-script and property tests of the engine
 	cargo test --locked --no-fail-fast
+	cargo test --locked --no-fail-fast -p loadpath-origin
 
 wasm:
 	@scripts/wasm.sh
@@ -62,6 +63,9 @@ bench: ## speed; BENCH_JSON=FILE writes the numbers, too
 
 bench-link: build ## how exact links in real time are here (needs an idle machine, minutes)
 	@$(BIN)/python scripts/bench_link.py docs/validation
+
+bench-origin: ## requests a second of the origin server on loopback (needs an idle machine, 30 s)
+	@ulimit -n $$(ulimit -Hn); cargo run --quiet --release --locked -p loadpath-origin --example load
 
 STUDIES := $(or $(LOADPATH_CACHE),$(HOME)/.cache/loadpath)/studies
 
