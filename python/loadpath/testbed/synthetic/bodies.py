@@ -8,6 +8,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 import struct
 
 __all__ = [
@@ -154,7 +155,9 @@ def js_string(text: str) -> str:
 
 
 def html_attribute(text: str) -> str:
-    """The value of an attribute, with its quotes, in ASCII."""
+    """The value of an attribute in ASCII, with quotes if it needs them."""
+    if re.fullmatch(r"[!#-%(-;?-_a-~]+", text) and not text.endswith("/"):
+        return text
     escaped = html.escape(text).encode("ascii", "xmlcharrefreplace").decode()
     return f'"{escaped}"'
 

@@ -167,7 +167,7 @@ class Writer:
             case Element.REQUEST:
                 return self._request(id, method, url, callbacks)
             case Element.SCRIPT if self._is_written(id):
-                tag = unmarked(self.tag(id, "x", listens=False))
+                tag = unmarked(self.tag(id, "", listens=False))
                 return f"document.write({js_string(tag)});"
             case Element.SCRIPT:
                 ordered = "e.async=false;" if self._is_ordered(id) else ""
@@ -290,7 +290,7 @@ class Writer:
         """The tag that makes the parser request a resource."""
         plan = self.plan
         activity = plan.activities[id]
-        url = html_attribute(activity["url"])
+        url = html_attribute(_short(activity["url"], plan.frame_origin(chunk)) if chunk else activity["url"])
         callbacks = plan.callbacks(plan.target(id)) if listens else []
         handlers = self._handlers(id, callbacks)
         if activity.get("method", "GET") != "GET":
@@ -300,7 +300,8 @@ class Writer:
                 return f"<iframe src={url}{handlers}></iframe>"
             case Element.STYLE:
                 metas = "".join(f"<meta id={hook}>" for hook in self._further_hooks(id))
-                return f"{metas}<link rel=stylesheet id={self.hook(id)} href={url}{handlers}>"
+                hook = f" id={self.hook(id)}" if self._needs_hook(id) else ""
+                return f"{metas}<link rel=stylesheet{hook} href={url}{handlers}>"
             case Element.SCRIPT:
                 [first, *_] = plan.evaluations(plan.target(id), Kind.SCRIPT)
                 mode = plan.activities[first].get("blocking", "sync")
@@ -372,6 +373,10 @@ class Writer:
         plan = self.plan
         return [id for piece in plan.pieces[first] for id in plan.hosted.get(piece, [])]
 
+    def _needs_hook(self, id: str) -> bool:
+        sheets = self.plan.evaluations(self.plan.target(id), Kind.STYLE)
+        return any(self._started(sheet) for sheet in sheets)
+
     def _further_hooks(self, id: str) -> list[str]:
         """Elements that the sheets need which a sheet, or its resource, imports."""
         plan = self.plan
@@ -391,6 +396,13 @@ class Writer:
             f"{{id:{js_string(hook)}}}));"
             for hook in self._further_hooks(id)
         )
+
+
+def _short(url: str, origin: str) -> str:
+    """A URL without its origin, if that is the document's and the rest is plain."""
+    path = url.removeprefix(origin)
+    plain = re.fullmatch(r"/[!#-;=?-\[\]_a-z{-~]*", path) and not path.startswith("//")
+    return path if path != url and plain else url
 
 
 def _hooked(hook: str, images: Iterable[str], fonts: Sequence[str]) -> str:
