@@ -97,7 +97,9 @@ class ArchiveSite:
                     return
         while (await receive()).get("more_body", False):
             pass
-        headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
+        headers = {
+            key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]
+        }
         host, path = headers.get("host", ""), scope["raw_path"].decode("latin-1")
         query = scope["query_string"].decode("latin-1")
         target = path.partition("?")[0] + (f"?{query}" if query else "")

@@ -1,6 +1,17 @@
 """Page graphs as pages that a real browser loads."""
 
 from loadpath.testbed.synthetic.archive import SyntheticPage, synthesise, synthetic_archive
-from loadpath.testbed.synthetic.plan import Approximation
+from loadpath.testbed.synthetic.plan import (
+    Approximation,
+    ApproximationCount,
+    approximation_counts,
+)
 
-__all__ = ["Approximation", "SyntheticPage", "synthesise", "synthetic_archive"]
+__all__ = [
+    "Approximation",
+    "ApproximationCount",
+    "SyntheticPage",
+    "approximation_counts",
+    "synthesise",
+    "synthetic_archive",
+]

@@ -86,7 +86,8 @@ class _Synthesis:
         if total > MOST_BYTES:
             raise hinted(
                 GraphError(
-                    f"{self.graph.name}: its bodies are {total} bytes, at most {MOST_BYTES} can be made"
+                    f"{self.graph.name}: size_bytes of its resources are {total} together, expected at "
+                    f"most {MOST_BYTES}"
                 ),
                 "`loadpath simulate` loads pages of any size",
             )
@@ -109,7 +110,9 @@ class _Synthesis:
             entries[key] = self._entry(id)
         check_order(plan)
         found = tuple(
-            sorted(set(plan.approximations), key=lambda a: (plan.place[a.activity], a.cause, a.detail))
+            sorted(
+                set(plan.approximations), key=lambda a: (plan.place[a.activity], a.cause, a.detail)
+            )
         )
         return SyntheticPage(self._archive(list(entries.values()), found), self._graph(), found)
 
@@ -136,8 +139,7 @@ class _Synthesis:
             )
             for other in plan.evaluations(id, Kind.SCRIPT)[1:]:
                 plan.note(other, "runs with the other script of the same resource")
-            start = "".join(self.writer.registration(e) for e in self.registered.get(id, ()))
-            return self._padded(id, self.writer.placed(start + code, url), size)
+            return self._padded(id, self.writer.placed(code, url), size)
         if element is Element.STYLE:
             css = "".join(
                 self.writer.style(sheet, self.writer.hook(id))
@@ -216,8 +218,6 @@ class _Synthesis:
         for listener in listeners:
             plan.note(listener, "registered by an inline script that the graph does not have")
         return f"<script>{''.join(map(writer.registration, listeners))}</script>", ""
-
-    registered: dict[str, list[str]] = {}
 
     # HAR.
 

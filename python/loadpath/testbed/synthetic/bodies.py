@@ -1,7 +1,8 @@
 """Bodies of responses: something valid of the type, and filler up to the size.
 
-Filler is drawn from SHAKE-256 (FIPS 202) of the resource's URL: the same on every machine, and nothing
-that compresses beyond what its alphabet gives away. It is base64 text in comments, bytes elsewhere.
+Filler is drawn from SHAKE-256 (FIPS 202) of the resource's URL: the same on every machine, and
+nothing that compresses beyond what its alphabet gives away. It is base64 text in comments, bytes
+elsewhere.
 """
 
 import base64
@@ -24,9 +25,18 @@ __all__ = [
     "svg",
 ]
 
-# GIF 89a: one transparent pixel. Browsers tell images by their first bytes whatever the media type says
-# (https://mimesniff.spec.whatwg.org/#sniffing-images-specifically), and ignore what follows the trailer.
-_GIF = base64.b64decode("R0lGODlhAQABAIAAAP///wAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==")
+# GIF 89a: one pixel. Browsers tell images by their first bytes whatever the media type says
+# (https://mimesniff.spec.whatwg.org/#sniffing-images-specifically), and ignore what follows the
+# trailer.
+_GIF = (
+    b"GIF89a"
+    + struct.pack("<HHBBB", 1, 1, 0x80, 0, 0)
+    + bytes(6)
+    + b","
+    + struct.pack("<HHHHB", 0, 0, 1, 1, 0)
+    + bytes([2, 2, 0x44, 1, 0])
+    + b";"
+)
 
 _SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1">', b"</svg>"
 
@@ -78,8 +88,8 @@ def json_text(seed: str, size: int) -> bytes:
 def font(seed: str, size: int) -> bytes | None:
     """A TrueType font with an empty glyph for the letter a; None if too small for one.
 
-    The tables that OpenType requires (https://learn.microsoft.com/typography/opentype/spec/otff), and
-    one of a private name with the filler, which browsers drop.
+    The tables that OpenType requires (https://learn.microsoft.com/typography/opentype/spec/otff),
+    and one of a private name with the filler, which browsers drop.
     """
     tables = _font_tables()
     bare = _font_file(tables)

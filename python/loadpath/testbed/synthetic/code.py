@@ -1,7 +1,7 @@
 """HTML, CSS and JavaScript that make a browser do what a plan says.
 
-Generated text is ASCII on one line. Where a computation's code begins, or a parse chunk ends, stands a
-mark that `placed` takes out and turns into the place.
+Generated text is ASCII on one line. Where a computation's code begins, or a parse chunk ends, stands
+a mark that `placed` takes out and turns into the place.
 """
 
 import re
@@ -26,8 +26,8 @@ _CALLBACKS = {
 }
 _MESSAGE = "{{let c=new MessageChannel;c.port1.onmessage={};c.port2.postMessage(0)}}"
 
-# A document that is open keeps the load event of the page around it waiting (HTML, "completely finish
-# loading", and 8.4.1 on open()).
+# A document that is open keeps the load event of the page around it waiting (HTML, "completely
+# finish loading" and open()).
 _HOLD = (
     "{let f=document.createElement('iframe');f.style.display='none';"
     "document.documentElement.append(f);var h=f.contentDocument;h.open()}"
@@ -111,10 +111,11 @@ class Writer:
                     f"{self._hooks(id)}document.documentElement.append(Object.assign("
                     f"document.createElement('style'),{{id:{hook},textContent:{css}}}));"
                 )
-        text = js_string(unmarked(self.computation(id)))
         # A script without a source runs when it is inserted (HTML, "prepare the script element").
+        # Its text comes from a function: strings in strings in strings would grow by their escapes.
+        code = unmarked(self.computation(id))
         return (
-            f"{{let s=document.createElement('script');s.text={text};"
+            f"{{let s=document.createElement('script');s.text='('+function(){{{code}}}+')()';"
             "document.documentElement.append(s)}"
         )
 
@@ -257,9 +258,8 @@ class Writer:
         if name == "readystatechange":
             wanted = "complete" if self._is_late(id) else "interactive"
             body = f"if(document.readyState=={js_string(wanted)}){{{self.computation(id)}}}"
-            return (
-                f'document.addEventListener("readystatechange",function{self.mark(id)}(){{{body}}});'
-            )
+            function = f"function{self.mark(id)}(){{{body}}}"
+            return f"document.addEventListener('readystatechange',{function});"
         target = "document" if name == "DOMContentLoaded" else "window"
         return f"{target}.addEventListener({js_string(str(name))},{self.function(id)});"
 
@@ -290,7 +290,9 @@ class Writer:
         """The tag that makes the parser request a resource."""
         plan = self.plan
         activity = plan.activities[id]
-        url = html_attribute(_short(activity["url"], plan.frame_origin(chunk)) if chunk else activity["url"])
+        url = html_attribute(
+            _short(activity["url"], plan.frame_origin(chunk)) if chunk else activity["url"]
+        )
         callbacks = plan.callbacks(plan.target(id)) if listens else []
         handlers = self._handlers(id, callbacks)
         if activity.get("method", "GET") != "GET":

@@ -1,6 +1,7 @@
-"""Which of a graph's dependencies follow from how browsers work, and which the page does not keep."""
+"""Which dependencies of a graph follow from how browsers work, and which a page does not keep."""
 
 from collections import defaultdict
+from itertools import pairwise
 
 from loadpath.graphs.graph import Kind
 from loadpath.testbed.synthetic.plan import Element, Plan
@@ -43,7 +44,7 @@ class _Kept:
     def ancestors(self) -> dict[str, int]:
         """Bit sets, by place in topological order, of what certainly comes before each activity."""
         plan = self.plan
-        waiting = {id: 0 for id in plan.order}
+        waiting = dict.fromkeys(plan.order, 0)
         after: dict[str, list[str]] = defaultdict(list)
         for id, parents in self.before.items():
             for parent in parents:
@@ -72,7 +73,7 @@ class _Kept:
                 pieces = plan.pieces[plan.first[host]]
                 self._add(plan.last_piece(id), pieces[pieces.index(host) + 1])
         for pieces in plan.pieces.values():
-            for before, after in zip(pieces, pieces[1:], strict=False):
+            for before, after in pairwise(pieces):
                 self._add(before, after)
         for id in plan.order:
             if self.graph.kinds[id] is Kind.DOWNLOAD:
@@ -81,7 +82,9 @@ class _Kept:
                 self._add(self.graph.activities[id]["resource"], id)
             if plan.is_resource(id):
                 for callback in plan.callbacks(id):
-                    for held in plan.evaluations(id, Kind.SCRIPT) + plan.evaluations(id, Kind.STYLE):
+                    for held in plan.evaluations(id, Kind.SCRIPT) + plan.evaluations(
+                        id, Kind.STYLE
+                    ):
                         self._add(plan.last_piece(held), callback)
 
     def _document(self, resource: str) -> None:

@@ -4,6 +4,8 @@ Every resource and computation has one host: the activity whose code or tag star
 activities that it waits for must follow from how browsers work; `order.py` says which do not.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from urllib.parse import urldefrag, urlsplit
@@ -12,7 +14,15 @@ import msgspec
 
 from loadpath.graphs.graph import Activity, Graph, Kind
 
-__all__ = ["Approximation", "Document", "Element", "Plan"]
+__all__ = [
+    "Approximation",
+    "ApproximationCount",
+    "Document",
+    "Element",
+    "Plan",
+    "approximation_counts",
+    "network_url",
+]
 
 _COMPLETION = ("DOMContentLoaded", "load", "readystatechange")
 _NETWORK = ("http", "https")
@@ -34,6 +44,24 @@ class Approximation(msgspec.Struct, frozen=True):
     activity: str
     cause: str
     detail: str = ""
+
+
+class ApproximationCount(msgspec.Struct, frozen=True):
+    """How many activities are approximated for the same cause, with the detail of one of them."""
+
+    cause: str
+    number: int
+    example: str
+
+
+def approximation_counts(found: Iterable[Approximation]) -> list[ApproximationCount]:
+    """Approximations by cause, the most frequent first."""
+    counts: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for each in found:
+        counts[each.cause] += 1
+        examples.setdefault(each.cause, each.detail)
+    return [ApproximationCount(cause, n, examples[cause]) for cause, n in counts.most_common()]
 
 
 class Element(StrEnum):
@@ -64,7 +92,7 @@ class Plan:
     Attributes
     ----------
     hosted
-        What each activity brings about, in topological order. Listeners of completion are not in it.
+        What each activity brings about, in topological order, but for listeners of completion.
     pieces
         Pieces of each computation by the id of its first.
     listeners
@@ -129,7 +157,9 @@ class Plan:
 
     def _pieces(self) -> tuple[dict[str, list[str]], dict[str, str]]:
         evaluations = [id for id in self.order if self.is_evaluation(id)]
-        names = {a["continues"] for id in evaluations if (a := self.activities[id]).get("continues")}
+        names = {
+            a["continues"] for id in evaluations if (a := self.activities[id]).get("continues")
+        }
         pieces: dict[str, list[str]] = {}
         first: dict[str, str] = {}
         by_name: dict[str, str] = {}
@@ -284,9 +314,7 @@ class Plan:
         """Computations that run when a resource is there, but for those that it holds."""
         hosted = self.hosted.get(resource, [])
         held = (Kind.SCRIPT, Kind.STYLE)
-        return [
-            id for id in hosted if self.is_evaluation(id) and self.graph.kinds[id] not in held
-        ]
+        return [id for id in hosted if self.is_evaluation(id) and self.graph.kinds[id] not in held]
 
     def element(self, resource: str) -> Element:
         """What requests a resource."""
@@ -339,4 +367,3 @@ class Plan:
 def network_url(activity: Activity) -> str:
     """The URL of a request: without fragment."""
     return urldefrag(str(activity["url"])).url
-
