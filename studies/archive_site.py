@@ -57,8 +57,9 @@ class ArchiveSite:
         """What the profiler needs to reach this server, and further options."""
         rules = ",".join(
             f"MAP {_name_and_port(scheme, host)} 127.0.0.1:{port}"
-            for scheme, host in sorted({key[:2] for key in self._entries_by_host()})
-            for port in [self._clear if scheme == "http" else self._tls]
+            for host in sorted({host for _, host in self._entries_by_host()})
+            # Browsers turn to https by themselves where they know a host, or the page is https.
+            for scheme, port in (("http", self._clear), ("https", self._tls))
         )
         return Settings(
             host_resolver_rules=f"{rules},MAP * ~NOTFOUND",
@@ -105,7 +106,8 @@ class ArchiveSite:
         target = path.partition("?")[0] + (f"?{query}" if query else "")
         key = (scope["method"], scope["scheme"], host, target)
         self.requests.append(f"{scope['scheme']}://{host}{target}")
-        entry = self._entries.get(key)
+        other = "http" if scope["scheme"] == "https" else "https"
+        entry = self._entries.get(key) or self._entries.get((key[0], other, *key[2:]))
         if entry is None or not entry["response"]["status"]:
             self.misses.append(f"{scope['method']} {scope['scheme']}://{host}{target}")
             await send({"type": "http.response.start", "status": 404, "headers": []})

@@ -86,8 +86,8 @@ class _Synthesis:
         if total > MOST_BYTES:
             raise hinted(
                 GraphError(
-                    f"{self.graph.name}: size_bytes of its resources are {total} together, expected at "
-                    f"most {MOST_BYTES}"
+                    f"{self.graph.name}: size_bytes of its resources are {total} together, "
+                    f"expected at most {MOST_BYTES}"
                 ),
                 "`loadpath simulate` loads pages of any size",
             )
@@ -332,14 +332,36 @@ class _Synthesis:
         """The graph's JSON with the places in the page."""
         graph = deepcopy(dict(self.graph.data))
         plan = self.plan
+        listeners = []
         for activity in graph["activities"]:
             activity.pop("position", None)
+            if activity["type"] == "resource" and plan.is_on_network(activity["id"]):
+                activity["url"] = network_url(activity)
             place = self.writer.places.get(activity["id"])
             if place is None:
                 continue
             url, column = place
+            if plan.is_marker(activity["id"]):
+                listeners.append(_listener(activity, graph))
+                activity = listeners[-1]
             if activity["type"] == "parse_chunk":
                 activity["position"] = [1, 1, 1, column]
-            elif not (activity.get("url") and plan.is_resource(plan.host.get(activity["id"], ""))):
+            else:
                 activity["url"], activity["position"] = url, [1, column]
+        graph["activities"] += listeners
         return graph
+
+
+def _listener(marker: dict[str, Any], graph: Mapping[str, Any]) -> dict[str, Any]:
+    """The code of one of the page's events as a listener of its own, as a profile would have it."""
+    listener = marker | {"id": f"{marker['id']}_listener_0"}
+    name = marker["id"].removesuffix("_0")
+    for activity in graph["activities"]:
+        if activity.get("continues") == name:
+            activity["continues"] = f"{marker['id']}_listener"
+    marker |= {"duration_ms": 0.0, "children": [listener["id"]]}
+    if marker["id"] == graph["dom_content_loaded_event"]:
+        marker["children"].append(graph["load_event"])
+    for field in ("url", "position"):
+        marker.pop(field, None)
+    return listener

@@ -150,7 +150,8 @@ def _font_file(tables: dict[bytes, bytes]) -> bytes:
 
 def _checksum(data: bytes) -> int:
     data += bytes(-len(data) % 4)
-    return sum(struct.unpack(f">{len(data) // 4}I", data)) & 0xFFFFFFFF
+    words: tuple[int, ...] = struct.unpack(f">{len(data) // 4}I", data)
+    return sum(words) & 0xFFFFFFFF
 
 
 # Escapes: what comes from a graph may be anything.
@@ -158,10 +159,10 @@ def _checksum(data: bytes) -> int:
 
 def js_string(text: str) -> str:
     """A JavaScript string in ASCII that ends no script element and no attribute."""
-    encoded = json.dumps(text)
-    for character in "<>&'":
+    encoded = json.dumps(text)[1:-1].replace('\\"', '"')
+    for character in "<>&'\"":
         encoded = encoded.replace(character, f"\\u{ord(character):04x}")
-    return encoded
+    return f"'{encoded}'"
 
 
 def html_attribute(text: str) -> str:

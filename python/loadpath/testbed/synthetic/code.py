@@ -1,7 +1,7 @@
 """HTML, CSS and JavaScript that make a browser do what a plan says.
 
-Generated text is ASCII on one line. Where a computation's code begins, or a parse chunk ends, stands
-a mark that `placed` takes out and turns into the place.
+Generated text is ASCII on one line. Where a computation's code begins, or a parse chunk ends,
+stands a mark that `placed` takes out and turns into the place.
 """
 
 import re
@@ -29,9 +29,10 @@ _MESSAGE = "{{let c=new MessageChannel;c.port1.onmessage={};c.port2.postMessage(
 # A document that is open keeps the load event of the page around it waiting (HTML, "completely
 # finish loading" and open()).
 _HOLD = (
-    "{let f=document.createElement('iframe');f.style.display='none';"
-    "document.documentElement.append(f);var h=f.contentDocument;h.open()}"
+    "if(!(window.lp|=0)){let f=document.createElement('iframe');f.style.display='none';"
+    "document.documentElement.append(f);(window.lpd=f.contentDocument).open()}lp++;"
 )
+_RELEASE = "if(!--lp)lpd.close();"
 
 
 def unmarked(text: str) -> str:
@@ -88,7 +89,7 @@ class Writer:
 
     def function(self, first: str, *, held: bool = False) -> str:
         """A function that is a computation."""
-        release = "h.close()" if held else ""
+        release = _RELEASE if held else ""
         return f"function{self.mark(first)}(){{{self.computation(first)}{release}}}"
 
     def action(self, id: str) -> str:
@@ -121,15 +122,13 @@ class Writer:
 
     def _held(self, id: str, write: Callable[[str, bool], str]) -> str:
         """An asynchronous callback; the load event waits for it if the graph's does."""
-        if id not in self.plan.awaited:
-            return write(id, False)
-        # A function of its own for each, so that `h` is this one's.
-        return f"(function(){{{_HOLD}{write(id, True)}}})();"
+        held = id in self.plan.awaited
+        return (_HOLD if held else "") + write(id, held)
 
     def _timer(self, id: str, held: bool) -> str:
         timeout_ms = self.plan.activities[id].get("timeout_ms", 0.0)
         mark = self.mark(id)
-        function = f"function(){{{self.computation(id)}{'h.close()' if held else ''}}}"
+        function = f"function(){{{self.computation(id)}{_RELEASE if held else ''}}}"
         return f"{mark}setTimeout({function},{timeout_ms:.10g});"
 
     def _event(self, id: str) -> str:
@@ -158,7 +157,8 @@ class Writer:
         """Code that requests a resource."""
         plan = self.plan
         activity = plan.activities[id]
-        url = js_string(activity["url"])
+        # Relative to the document, which a script's code belongs to.
+        url = js_string(_short(activity["url"], plan.frame_origin(plan.host[id])))
         method = activity.get("method", "GET")
         element = plan.element(id)
         callbacks = plan.callbacks(plan.target(id))
@@ -246,9 +246,14 @@ class Writer:
             else:
                 function = self._callable(callback)
             parts.append(f"e.addEventListener({js_string(event)},{function});")
+        hold = ""
+        if id in self.plan.awaited:
+            # The last event of a request, whatever became of it.
+            hold = _HOLD
+            parts.append(f"e.addEventListener('loadend',()=>{{{_RELEASE}}});")
         return (
-            f"{{let e=new XMLHttpRequest;e.open({js_string(method)},{url});e.withCredentials=true;"
-            f"e.send();{''.join(parts)}}}"
+            f"{{{hold}let e=new XMLHttpRequest;e.open({js_string(method)},{url});"
+            f"e.withCredentials=true;e.send();{''.join(parts)}}}"
         )
 
     def registration(self, id: str) -> str:
@@ -274,7 +279,7 @@ class Writer:
                 if parent not in seen and self.is_event(parent):
                     seen.add(parent)
                     pending.append(parent)
-        return self.plan.activities[id].get("phase", "dom") != "dom"
+        return bool(self.plan.activities[id].get("phase", "dom") != "dom")
 
     def is_event(self, id: str) -> bool:
         """Whether it is an event's listener."""
@@ -337,9 +342,15 @@ class Writer:
         """The tags with which a parse chunk ends."""
         plan = self.plan
         parts = []
+        end = self.mark(chunk)
         for id in plan.hosted.get(chunk, []):
             if plan.is_resource(id):
-                parts.append(self.tag(id, chunk))
+                tag = self.tag(id, chunk)
+                if id == plan.hosted[chunk][-1]:
+                    # The parser has found it behind the start tag.
+                    start, close, rest = tag.rpartition("</")
+                    tag, end = (start + end + close + rest, "") if close else (tag, end)
+                parts.append(tag)
             elif plan.activities[id]["type"] == "main_thread":
                 plan.note(id, "main-thread work that no script does", plan.activities[id]["kind"])
             elif self.graph.kinds[id] is Kind.STYLE:
@@ -351,7 +362,7 @@ class Writer:
             else:
                 plan.note(id, "registered by an inline script that the graph does not have")
                 parts.append(f"<script>{self.action(id)}</script>")
-        return "".join(parts) + self.mark(chunk)
+        return "".join(parts) + end
 
     # CSS.
 

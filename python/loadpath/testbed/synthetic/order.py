@@ -4,7 +4,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 from loadpath.graphs.graph import Kind
-from loadpath.testbed.synthetic.plan import Element, Plan
+from loadpath.testbed.synthetic.plan import Plan
 
 __all__ = ["check_order"]
 
@@ -179,7 +179,7 @@ class _Kept:
             return []
         for child in plan.hosted.get(id, []):
             if plan.is_resource(child):
-                if plan.element(child) is not Element.REQUEST:
+                if plan.is_held(child):
                     found.append(child)
             elif child in plan.pieces and self._is_held(child, id):
                 found.append(child)
@@ -190,4 +190,6 @@ class _Kept:
         if kind in (Kind.SCRIPT, Kind.STYLE, Kind.SET_UP) or self.plan.is_nested(child):
             return True
         # Asynchronous callbacks hold the load event only where the page was made so.
-        return self.plan.is_resource(host) or child in self.plan.awaited
+        return (
+            self.plan.is_resource(host) and self.plan.is_held(host)
+        ) or child in self.plan.awaited

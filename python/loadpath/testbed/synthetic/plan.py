@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _COMPLETION = ("DOMContentLoaded", "load", "readystatechange")
+_PROGRESS = ("readystatechange", "progress", "load", "loadend", "error")
 _NETWORK = ("http", "https")
 
 
@@ -133,11 +134,11 @@ class Plan:
 
     def is_evaluation(self, id: str) -> bool:
         """Whether it is a computation or a piece of one."""
-        return self.activities[id]["type"] == "evaluation"
+        return bool(self.activities[id]["type"] == "evaluation")
 
     def is_marker(self, id: str) -> bool:
         """Whether it is one of the page's two events."""
-        return id in (self.graph.load_event, self.graph.data["dom_content_loaded_event"])
+        return id in (self.graph.load_event, str(self.graph.data["dom_content_loaded_event"]))
 
     def last_piece(self, first: str) -> str:
         """The piece with which a computation ends."""
@@ -224,10 +225,25 @@ class Plan:
             return next(iter(named or own or chunks or evaluations or resources), None)
         if kinds[id] is Kind.EVENT:
             own = [r for r in resources if r != self.graph.root]
+            if not own and activity.get("event_name") in _PROGRESS:
+                # The next event of a request follows the one before.
+                own = [
+                    self.host[e]
+                    for p in evaluations
+                    if (e := self.first[p]) in self.host and self._is_same_request(e, id)
+                ]
             return next(iter(own or evaluations or chunks), None)
         if activity["type"] == "main_thread":
             return next(iter(evaluations or chunks or resources), None)
         return next(iter(evaluations or chunks or resources), None)
+
+    def _is_same_request(self, event: str, later: str) -> bool:
+        a, b = self.activities[event], self.activities[later]
+        return (
+            self.is_resource(self.host[event])
+            and a.get("event_name") in _PROGRESS
+            and (a["frame"], a.get("event_target")) == (b["frame"], b.get("event_target"))
+        )
 
     def _is_completion(self, id: str) -> bool:
         """Whether it is a listener of its document's or window's completion."""
@@ -329,10 +345,23 @@ class Plan:
         host = self.host.get(resource)
         if host is not None and self.graph.kinds[host] is Kind.STYLE:
             return Element.FONT if "font" in activity.get("mime_type", "") else Element.IMAGE
+        if host is not None and self.is_evaluation(host) and self._is_xml_http_request(id):
+            return Element.REQUEST
         if id in self.awaited and activity.get("method", "GET") == "GET":
             return Element.IMAGE
         image = activity.get("mime_type", "").startswith("image/")
         return Element.IMAGE if image and id not in self.graph.until_load else Element.REQUEST
+
+    def _is_xml_http_request(self, resource: str) -> bool:
+        """Whether its callbacks tell that a script requested it."""
+        targets = {self.activities[c].get("event_target", "") for c in self.callbacks(resource)}
+        return any(target.lower() == "xmlhttprequest" for target in targets)
+
+    def is_held(self, resource: str) -> bool:
+        """Whether the load event waits for a resource if it does for what requests it."""
+        if self.element(resource) is not Element.REQUEST:
+            return True
+        return resource in self.awaited and self.is_evaluation(self.host[resource])
 
     def is_on_network(self, resource: str) -> bool:
         """Whether a browser sends a request for it."""
@@ -365,5 +394,19 @@ class Plan:
 
 
 def network_url(activity: Activity) -> str:
-    """The URL of a request: without fragment."""
-    return urldefrag(str(activity["url"])).url
+    """The URL of a request: without fragment, escaped as browsers do (URL Standard, percent-encode
+    sets of paths and special queries).
+    """
+    url = urldefrag(str(activity["url"])).url
+    path, mark, query = url.partition("?")
+    return _escaped(path, ' "<>`{}^') + mark + _escaped(query, " \"<>'")
+
+
+def _escaped(text: str, characters: str) -> str:
+    return "".join(
+        "".join(f"%{byte:02X}" for byte in c.encode("utf-8", "replace"))
+        if c in characters or not "\x20" <= c <= "\x7e"
+        else c
+        for c in text
+        if c not in "\t\r\n"
+    )
