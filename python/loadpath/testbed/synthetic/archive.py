@@ -12,7 +12,7 @@ from loadpath import __version__
 from loadpath.errors import GraphError, hinted
 from loadpath.graphs.graph import Graph, Kind
 from loadpath.testbed.synthetic import bodies
-from loadpath.testbed.synthetic.code import Writer, unmarked
+from loadpath.testbed.synthetic.code import LEAST_BUSY_MS, Writer, unmarked
 from loadpath.testbed.synthetic.order import check_order
 from loadpath.testbed.synthetic.plan import Approximation, Element, Plan, network_url
 
@@ -108,6 +108,7 @@ class _Synthesis:
                 self._repeat(id, entries[key])
                 continue
             entries[key] = self._entry(id)
+        self._note_durations()
         check_order(plan)
         found = tuple(
             sorted(
@@ -218,6 +219,36 @@ class _Synthesis:
         for listener in listeners:
             plan.note(listener, "registered by an inline script that the graph does not have")
         return f"<script>{''.join(map(writer.registration, listeners))}</script>", ""
+
+    def _note_durations(self) -> None:
+        """Main-thread time that no script can spend, and what the browser adds to it."""
+        plan = self.plan
+        for id, document in plan.documents.items():
+            total = sum(self.activities[chunk]["duration_ms"] for chunk in document.chunks)
+            if id in plan.reached and total >= LEAST_BUSY_MS:
+                plan.note(id, "parsing takes what the browser needs", f"not {total:.4g} ms")
+            self._note_stylesheets(id)
+        for first, pieces in plan.pieces.items():
+            total = sum(self.activities[piece]["duration_ms"] for piece in pieces)
+            if self.graph.kinds[first] is Kind.STYLE and first in plan.reached:
+                if total >= LEAST_BUSY_MS:
+                    detail = f"not {total:.4g} ms"
+                    plan.note(first, "style takes what the browser needs", detail)
+        for id in plan.reached & plan.host.keys():
+            url = str(self.activities[id].get("url", "")) if plan.is_resource(id) else ""
+            origin = plan.frame_origin(plan.host[id])
+            if origin.startswith("https:") and url.startswith("http:"):
+                plan.note(id, "browsers block or upgrade it on a page of https")
+
+    def _note_stylesheets(self, document: str) -> None:
+        plan = self.plan
+        in_body = False
+        for chunk in plan.documents[document].chunks:
+            for id in plan.hosted.get(chunk, []):
+                element = plan.element(id) if plan.is_resource(id) else None
+                if in_body and element is Element.STYLE:
+                    plan.note(id, "a style sheet in the body blocks the parser")
+                in_body |= element in (Element.IMAGE, Element.DOCUMENT)
 
     # HAR.
 

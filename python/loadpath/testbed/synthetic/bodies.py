@@ -169,7 +169,8 @@ def html_attribute(text: str) -> str:
     """The value of an attribute in ASCII, with quotes if it needs them."""
     if re.fullmatch(r"[!#-%(-;?-_a-~]+", text) and not text.endswith("/"):
         return text
-    escaped = html.escape(text).encode("ascii", "xmlcharrefreplace").decode()
+    plain = html.escape(text, quote=False).replace('"', "&quot;")
+    escaped = plain.encode("ascii", "xmlcharrefreplace").decode()
     return f'"{escaped}"'
 
 

@@ -11,7 +11,7 @@ from loadpath.graphs.graph import Kind
 from loadpath.testbed.synthetic.bodies import css_string, html_attribute, js_string
 from loadpath.testbed.synthetic.plan import Element, Plan
 
-__all__ = ["Writer", "unmarked"]
+__all__ = ["LEAST_BUSY_MS", "Writer", "unmarked"]
 
 _MARK = re.compile("\0([0-9]+)\0")
 
@@ -351,8 +351,6 @@ class Writer:
                     start, close, rest = tag.rpartition("</")
                     tag, end = (start + end + close + rest, "") if close else (tag, end)
                 parts.append(tag)
-            elif plan.activities[id]["type"] == "main_thread":
-                plan.note(id, "main-thread work that no script does", plan.activities[id]["kind"])
             elif self.graph.kinds[id] is Kind.STYLE:
                 metas = "".join(f"<meta id={hook}>" for hook in self._further_hooks(id))
                 css = self.style(id, self.hook(id))

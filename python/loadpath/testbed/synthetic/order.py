@@ -81,6 +81,8 @@ class _Kept:
                     self._add(id, child)
                 self._add(self.graph.activities[id]["resource"], id)
             if plan.is_resource(id):
+                for before, after in pairwise(plan.callbacks(id)):
+                    self._add(plan.last_piece(before), after)
                 for callback in plan.callbacks(id):
                     for held in plan.evaluations(id, Kind.SCRIPT) + plan.evaluations(
                         id, Kind.STYLE
@@ -138,17 +140,20 @@ class _Kept:
     def _completion(self) -> None:
         """What the load event waits for: elements and what is certain to come before it."""
         plan = self.plan
-        held: set[str] = {self.graph.root}
-        pending = [self.graph.root]
-        while pending:
-            for id in self._held_by(pending.pop()):
-                if id not in held:
-                    held.add(id)
-                    pending.append(id)
-        for id in held:
-            if id != self.load:
-                self._add(id, self.load)
         self._add(self.dom, self.load)
+        for resource, document in plan.documents.items():
+            loads = [
+                listener
+                for listener in plan.listeners.get(resource, [])
+                if plan.activities[listener]["event_name"] == "load"
+            ]
+            after = [*loads, *plan.callbacks(resource)]
+            if document.frame == self.main:
+                after = [self.load]
+            if after:
+                for id in self._held(resource) - set(after):
+                    for listener in after:
+                        self._add(id, listener)
         for resource, listeners in plan.listeners.items():
             before = self.dom if plan.documents[resource].frame == self.main else None
             for listener in listeners:
@@ -160,6 +165,17 @@ class _Kept:
                     if plan.documents[resource].frame == self.main:
                         self._add(self.load, listener)
                 before = plan.last_piece(listener)
+
+    def _held(self, document: str) -> set[str]:
+        """What a document's load event waits for."""
+        held = {document}
+        pending = [document]
+        while pending:
+            for id in self._held_by(pending.pop()):
+                if id not in held:
+                    held.add(id)
+                    pending.append(id)
+        return held
 
     def _held_by(self, id: str) -> list[str]:
         """Of what an activity brings about, what the load event waits for."""

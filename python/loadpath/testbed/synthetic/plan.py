@@ -234,7 +234,7 @@ class Plan:
                 ]
             return next(iter(own or evaluations or chunks), None)
         if activity["type"] == "main_thread":
-            return next(iter(evaluations or chunks or resources), None)
+            return next(iter(evaluations), None)
         return next(iter(evaluations or chunks or resources), None)
 
     def _is_same_request(self, event: str, later: str) -> bool:
