@@ -11,7 +11,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 \
-	fuzz docs clean study-profiler study-self-consistency study-advice study-kills
+	fuzz docs clean study-profiler study-self-consistency study-advice study-kills \
+	study-synthetic
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -79,6 +80,9 @@ study-advice: build ## advice on 20 pages of the corpus, checked (minutes; needs
 
 study-kills: build ## kill -9 of sweeps, Dask workers and schedulers at random points (KILLS=20)
 	@$(BIN)/python studies/sweep_kills.py --kills $(or $(KILLS),20)
+
+study-synthetic: build ## page graphs as pages for browsers, profiled again (half an hour; RUNS=3)
+	@$(BIN)/python studies/synthetic_pages.py $(STUDIES)/synthetic docs/validation -n $(or $(RUNS),3)
 
 bench-ns3: ## the same load in ns-3 and here
 	@benches/ns3/run.sh
