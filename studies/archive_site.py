@@ -2,20 +2,23 @@
 
 import asyncio
 import base64
+import json
 import logging
-import os
 import socket
+import subprocess
+import sys
 import tempfile
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
+from loadpath.errors import LoadpathError
 from loadpath.profiler import Settings
 from serving import _certificate
 
@@ -25,22 +28,35 @@ _HOP = {"content-length", "connection", "keep-alive", "transfer-encoding"}
 
 
 class ArchiveSite:
-    """The running server of an archive; a context manager. Answers wait for `timings.wait`."""
+    """The running server of an archive; a context manager. Answers wait for `timings.wait`.
+
+    Attributes
+    ----------
+    requests, misses
+        URLs that were asked for and, of them, those that the archive does not have; known when the
+        server has ended.
+    """
 
     def __init__(self, archive: Mapping[str, Any]) -> None:
-        self._entries = {_key(e["request"]): e for e in archive["log"]["entries"]}
+        self._archive = archive
         self.url = str(archive["log"]["entries"][0]["request"]["url"])
         self.requests: list[str] = []
         self.misses: list[str] = []
-        self._ended = threading.Event()
-        self._folder = tempfile.TemporaryDirectory(prefix="archive-site-")
-        self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def __enter__(self) -> "ArchiveSite":
-        self._sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-        self._clear, self._tls = (s.getsockname()[1] for s in self._sockets)
-        self.spki = _certificate(Path(self._folder.name))
-        self._thread.start()
+        self._folder = tempfile.TemporaryDirectory(prefix="archive-site-")
+        folder = Path(self._folder.name)
+        (folder / "archive.har").write_bytes(msgspec.json.encode(self._archive))
+        # A process of its own, which is killed: nothing of a browser that is gone holds it up.
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__)), str(folder)], stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        ready = self._process.stdout.readline()
+        if not ready:
+            self.__exit__(None, None, None)
+            raise LoadpathError("the server of the archive did not start")
+        self._clear, self._tls, self.spki = json.loads(ready)
         return self
 
     def __exit__(
@@ -49,15 +65,22 @@ class ArchiveSite:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._ended.set()
-        self._thread.join()
+        self._process.kill()
+        self._process.communicate()
+        log = Path(self._folder.name) / "requests"
+        for line in log.read_text().splitlines() if log.exists() else ():
+            answer, _, url = line.partition(" ")
+            self.requests.append(url)
+            if answer == "miss":
+                self.misses.append(url)
         self._folder.cleanup()
 
     def settings(self, **options: Any) -> Settings:
         """What the profiler needs to reach this server, and further options."""
+        urls = [entry["request"]["url"] for entry in self._archive["log"]["entries"]]
         rules = ",".join(
             f"MAP {_name_and_port(scheme, host)} 127.0.0.1:{port}"
-            for host in sorted({host for _, host in self._entries_by_host()})
+            for host in sorted({urlsplit(url).netloc for url in urls})
             # Browsers turn to https by themselves where they know a host, or the page is https.
             for scheme, port in (("http", self._clear), ("https", self._tls))
         )
@@ -67,27 +90,29 @@ class ArchiveSite:
             **options,
         )
 
-    def _entries_by_host(self) -> list[tuple[str, str]]:
-        found = (urlsplit(e["request"]["url"]) for e in self._entries.values())
-        return [(parts.scheme, parts.netloc) for parts in found]
 
-    def _serve(self) -> None:
+class _Server:
+    def __init__(self, folder: Path) -> None:
+        archive = json.loads((folder / "archive.har").read_bytes())
+        self._entries = {_key(e["request"]): e for e in archive["log"]["entries"]}
+        self._folder = folder
+        self._log = (folder / "requests").open("w")
+
+    def serve(self) -> None:
+        """Until the process is killed."""
+        sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+        ports = [each.getsockname()[1] for each in sockets]
+        spki = _certificate(self._folder)
+        print(json.dumps([*ports, spki]), flush=True)
         config = Config()
-        folder = Path(self._folder.name)
-        config.certfile, config.keyfile = str(folder / "certificate.pem"), str(folder / "key.pem")
-        clear, tls = (f"fd://{os.dup(s.fileno())}" for s in self._sockets)
+        config.certfile = str(self._folder / "certificate.pem")
+        config.keyfile = str(self._folder / "key.pem")
+        clear, tls = (f"fd://{each.detach()}" for each in sockets)
         config.insecure_bind, config.bind = [clear], [tls]
-        config.graceful_timeout = config.shutdown_timeout = 1
         config.loglevel = "CRITICAL"
         config.errorlog = logging.getLogger("archive-site")
-
-        async def ended() -> None:
-            await asyncio.get_running_loop().run_in_executor(None, self._ended.wait)
-
         app: Any = self._app
-        asyncio.run(serve(app, config, shutdown_trigger=ended))
-        for each in self._sockets:
-            each.close()
+        asyncio.run(serve(app, config))
 
     async def _app(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -105,11 +130,12 @@ class ArchiveSite:
         query = scope["query_string"].decode("latin-1")
         target = path.partition("?")[0] + (f"?{query}" if query else "")
         key = (scope["method"], scope["scheme"], host, target)
-        self.requests.append(f"{scope['scheme']}://{host}{target}")
         other = "http" if scope["scheme"] == "https" else "https"
         entry = self._entries.get(key) or self._entries.get((key[0], other, *key[2:]))
-        if entry is None or not entry["response"]["status"]:
-            self.misses.append(f"{scope['method']} {scope['scheme']}://{host}{target}")
+        found = entry is not None and entry["response"]["status"] != 0
+        self._log.write(f"{'hit' if found else 'miss'} {scope['scheme']}://{host}{target}\n")
+        self._log.flush()
+        if entry is None or not found:
             await send({"type": "http.response.start", "status": 404, "headers": []})
             await send({"type": "http.response.body", "body": b""})
             return
@@ -138,3 +164,7 @@ def _key(request: Mapping[str, Any]) -> tuple[str, str, str, str]:
 def _name_and_port(scheme: str, host: str) -> str:
     name, _, port = host.partition(":")
     return f"{name}:{port or (80 if scheme == 'http' else 443)}"
+
+
+if __name__ == "__main__":
+    _Server(Path(sys.argv[1])).serve()

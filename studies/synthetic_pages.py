@@ -141,7 +141,7 @@ def with_durations(built: Graph, wanted: Graph) -> dict[str, Any]:
     same = {ids_built[name]: id for name, id in ids_wanted.items() if name in ids_built}
     totals: dict[str, float] = defaultdict(float)
     for id in wanted.activities:
-        totals[wanted.computation(id) or ""] += wanted.activities[id].get("duration_ms", 0.0)
+        totals[_computation(wanted, id)] += wanted.activities[id].get("duration_ms", 0.0)
     parsing, parsing_wanted = _parsing(built), _parsing(wanted)
     begun: set[str] = set()
     for id, activity in activities.items():
@@ -151,13 +151,19 @@ def with_durations(built: Graph, wanted: Graph) -> dict[str, Any]:
             url = built.subject(id)
             if parsing[url]:
                 activity["duration_ms"] *= parsing_wanted.get(url, 0.0) / parsing[url]
-        elif (computation := built.computation(id)) is not None:
-            if id in same and (name := wanted.computation(same[id])) is not None:
+        elif activity["type"] == "evaluation":
+            computation = _computation(built, id)
+            if id in same and computation not in begun:
                 begun.add(computation)
-                activity["duration_ms"] = totals[name]
+                activity["duration_ms"] = totals[_computation(wanted, same[id])]
             elif computation in begun:
                 activity["duration_ms"] = 0.0
     return data
+
+
+def _computation(graph: Graph, id: str) -> str:
+    """Name of the computation of which an activity is a piece."""
+    return str(graph.activities[id].get("continues") or id.removesuffix("_0"))
 
 
 def _parsing(graph: Graph) -> dict[str, float]:
@@ -353,8 +359,8 @@ that the page was made from: nodes and dependencies that it has, too, and nodes 
 A dependency counts as lost if either end is. Then both graphs are simulated over the same
 networks (profile `linux`, HTTP/2, no loss): the error is that of the page's graph against the
 original, in load time, as measured and with the original's main-thread times ("same durations",
-which leaves what structure, sizes and server delays make). Structure: **observed**. Load times: **simulated**. Main-thread time of
-the page ("busy") is measured on this machine while it loads.
+which leaves what structure, sizes and server delays make). Structure: **observed**. Load times:
+**simulated**. Main-thread time of the page ("busy") is measured on this machine while it loads.
 
 Measured on {machine}, {date}; {runs} timing passes a page; load average {load:.2f} at the end.
 

@@ -1,6 +1,11 @@
 """Page graphs as pages that a real browser loads."""
 
-from loadpath.testbed.synthetic.archive import SyntheticPage, synthesise, synthetic_archive
+from loadpath.testbed.synthetic.archive import (
+    MOST_BYTES,
+    SyntheticPage,
+    synthesise,
+    synthetic_archive,
+)
 from loadpath.testbed.synthetic.plan import (
     Approximation,
     ApproximationCount,
@@ -8,6 +13,7 @@ from loadpath.testbed.synthetic.plan import (
 )
 
 __all__ = [
+    "MOST_BYTES",
     "Approximation",
     "ApproximationCount",
     "SyntheticPage",

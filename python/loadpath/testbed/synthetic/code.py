@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from loadpath.graphs.graph import Kind
 from loadpath.testbed.synthetic.bodies import css_string, html_attribute, js_string
-from loadpath.testbed.synthetic.plan import Element, Plan
+from loadpath.testbed.synthetic.plan import Element, Plan, network_url
 
 __all__ = ["LEAST_BUSY_MS", "Writer", "unmarked"]
 
@@ -158,7 +158,7 @@ class Writer:
         plan = self.plan
         activity = plan.activities[id]
         # Relative to the document, which a script's code belongs to.
-        url = js_string(_short(activity["url"], plan.frame_origin(plan.host[id])))
+        url = js_string(_short(network_url(activity), plan.frame_origin(plan.host[id])))
         method = activity.get("method", "GET")
         element = plan.element(id)
         callbacks = plan.callbacks(plan.target(id))
@@ -295,9 +295,9 @@ class Writer:
         """The tag that makes the parser request a resource."""
         plan = self.plan
         activity = plan.activities[id]
-        url = html_attribute(
-            _short(activity["url"], plan.frame_origin(chunk)) if chunk else activity["url"]
-        )
+        # What document.write writes is read by the same document, but its code knows no chunk.
+        url = network_url(activity)
+        url = html_attribute(_short(url, plan.frame_origin(chunk)) if chunk else url)
         callbacks = plan.callbacks(plan.target(id)) if listens else []
         handlers = self._handlers(id, callbacks)
         if activity.get("method", "GET") != "GET":
@@ -369,10 +369,11 @@ class Writer:
         plan = self.plan
         imports, images, fonts = [], [], []
         for id in self._started(sheet):
-            url = css_string(plan.activities[id].get("url", ""))
             if not plan.is_resource(id):
                 plan.note(id, "a style sheet starts no computation")
-            elif plan.element(id) is Element.STYLE:
+                continue
+            url = css_string(network_url(plan.activities[id]))
+            if plan.element(id) is Element.STYLE:
                 imports.append(f"@import {url};")
             elif plan.element(id) is Element.FONT:
                 fonts.append(url)
