@@ -1,4 +1,4 @@
-"""A small server of HAR archives on loopback: HTTP/1.1 in the clear, HTTP/2 over TLS."""
+"""A small server of HAR archives on loopback: HTTP/1.1, in the clear and over TLS."""
 
 import asyncio
 import base64
@@ -109,6 +109,7 @@ class _Server:
         config.keyfile = str(self._folder / "key.pem")
         clear, tls = (f"fd://{each.detach()}" for each in sockets)
         config.insecure_bind, config.bind = [clear], [tls]
+        config.alpn_protocols = ["http/1.1"]
         config.loglevel = "CRITICAL"
         config.errorlog = logging.getLogger("archive-site")
         app: Any = self._app

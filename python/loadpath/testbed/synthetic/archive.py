@@ -108,6 +108,7 @@ class _Synthesis:
                 self._repeat(id, entries[key])
                 continue
             entries[key] = self._entry(id)
+        self._note_unwritten()
         self._note_durations()
         check_order(plan)
         found = tuple(
@@ -220,6 +221,13 @@ class _Synthesis:
             plan.note(listener, "registered by an inline script that the graph does not have")
         return f"<script>{''.join(map(writer.registration, listeners))}</script>", ""
 
+    def _note_unwritten(self) -> None:
+        """Whatever it was that led to it."""
+        noted = {approximation.activity for approximation in self.plan.approximations}
+        for id in self.plan.reached - self.writer.written - noted - {self.graph.root}:
+            if self.graph.kinds[id] not in (Kind.DOWNLOAD, Kind.PARSE):
+                self.plan.note(id, "what brings it about is not in the page")
+
     def _note_durations(self) -> None:
         """Main-thread time that no script can spend, and what the browser adds to it."""
         plan = self.plan
@@ -285,8 +293,8 @@ class _Synthesis:
         if wait_ms is None and not failed:
             plan.note(id, "its server delay is not known: none")
         content: dict[str, Any] = {"size": len(body), "mimeType": mime_type}
-        if is_text:
-            content["text"] = body.decode("latin-1")
+        if is_text and body.isascii():
+            content["text"] = body.decode()
         else:
             content |= {"text": base64.b64encode(body).decode(), "encoding": "base64"}
         if failed:

@@ -50,6 +50,8 @@ class Writer:
         self.ids = list(plan.activities)
         self.places: dict[str, tuple[str, int]] = {}
         """URL and column, from 1, of what has a place; the line is always the first."""
+        self.written: set[str] = set()
+        """What the code and tags so far bring about."""
         self._writing: set[str] = set()
 
     def mark(self, id: str) -> str:
@@ -73,6 +75,7 @@ class Writer:
         if first in self._writing:
             return ""
         self._writing.add(first)
+        self.written.update(plan.pieces[first])
         parts = []
         for piece in plan.pieces[first]:
             parts.append(self._busy(piece, plan.activities[piece]["duration_ms"]))
@@ -99,6 +102,7 @@ class Writer:
         if plan.is_resource(id):
             return self._insertion(id)
         if activity["type"] == "main_thread":
+            self.written.add(id)
             busy = self._busy(id, activity["duration_ms"])
             return f"setTimeout(()=>{{{busy}}});" if busy else ""
         match graph.kinds[id]:
@@ -156,6 +160,7 @@ class Writer:
     def _insertion(self, id: str) -> str:
         """Code that requests a resource."""
         plan = self.plan
+        self._request_written(id)
         activity = plan.activities[id]
         # Relative to the document, which a script's code belongs to.
         url = js_string(_short(network_url(activity), plan.frame_origin(plan.host[id])))
@@ -187,6 +192,12 @@ class Writer:
                 return f"{{let e=new Image;{listeners}e.src={url}}}"
         listeners = self._listeners(id, callbacks)
         return f"{{{made};{listeners}document.documentElement.append(e)}}"
+
+    def _request_written(self, id: str) -> None:
+        """A request, and those that its redirects lead to."""
+        while id not in self.written:
+            self.written.add(id)
+            id = self.plan.redirect.get(id, id)
 
     def _is_written(self, id: str) -> bool:
         """Whether the parser waits for a script that another one makes: document.write."""
@@ -294,6 +305,7 @@ class Writer:
     def tag(self, id: str, chunk: str, *, listens: bool = True) -> str:
         """The tag that makes the parser request a resource."""
         plan = self.plan
+        self._request_written(id)
         activity = plan.activities[id]
         # What document.write writes is read by the same document, but its code knows no chunk.
         url = network_url(activity)
@@ -367,11 +379,13 @@ class Writer:
     def style(self, sheet: str, hook: str) -> str:
         """Text of a style sheet that applies to the element `hook`."""
         plan = self.plan
+        self.written.update(plan.pieces[sheet])
         imports, images, fonts = [], [], []
         for id in self._started(sheet):
             if not plan.is_resource(id):
                 plan.note(id, "a style sheet starts no computation")
                 continue
+            self._request_written(id)
             url = css_string(network_url(plan.activities[id]))
             if plan.element(id) is Element.STYLE:
                 imports.append(f"@import {url};")

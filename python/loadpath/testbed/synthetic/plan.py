@@ -304,12 +304,11 @@ class Plan:
     def _report_unreached(self) -> None:
         noted = {approximation.activity for approximation in self.approximations}
         for id in self.order:
-            activity = self.activities[id]
             if id in self.reached or id in noted or self.graph.kinds[id] is Kind.DOWNLOAD:
                 continue
             if self.is_marker(id) or self._is_completion(self.first.get(id, id)):
                 continue
-            self.note(id, "what brings it about is not in the page", str(activity["type"]))
+            self.note(id, "what brings it about is not in the page")
 
     # Elements.
 
