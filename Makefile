@@ -10,8 +10,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 bench-origin \
-	fuzz docs clean study-profiler study-self-consistency study-advice study-kills study-tcp study-mptcp study-link-kills
+.PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 \
+	bench-origin fuzz docs clean study-profiler study-self-consistency study-advice study-kills study-tcp \
+	study-mptcp study-link-kills study-synthetic
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -92,6 +93,9 @@ study-link-kills: build ## links in a row, and kill -9 of all parts of a link at
 
 study-kills: build ## kill -9 of sweeps, Dask workers and schedulers at random points (KILLS=20)
 	@$(BIN)/python studies/sweep_kills.py --kills $(or $(KILLS),20)
+
+study-synthetic: build ## page graphs as pages for browsers, profiled again (half an hour; RUNS=3)
+	@$(BIN)/python studies/synthetic_pages.py $(STUDIES)/synthetic docs/validation -n $(or $(RUNS),3)
 
 bench-ns3: ## the same load in ns-3 and here
 	@benches/ns3/run.sh
