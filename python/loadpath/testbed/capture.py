@@ -24,6 +24,7 @@ or refused by the device."""
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _COMMENT, _FLAGS = 1, 2
 _OUTBOUND = 2
+_START = "link time starts at ns "
 _FATES: dict[str, Fate] = {
     "lost": "lost",
     "dropped by the queue": "dropped",
@@ -35,7 +36,7 @@ class TapPacket(msgspec.Struct, frozen=True):
     """An IP packet at one end of a link."""
 
     ns: int
-    """The link's stamp, since 1970."""
+    """The link's stamp, since its start."""
     path: int
     """From 1."""
     end: End
@@ -93,7 +94,7 @@ def read_tap(path: Path) -> list[TapPacket]:
     data = path.read_bytes()
     try:
         return list(_packets(data))
-    except (struct.error, IndexError) as error:
+    except (struct.error, LookupError, ValueError) as error:
         raise LinkError(f"{path}: not the capture of a link") from error
 
 
@@ -101,6 +102,8 @@ def _packets(data: bytes) -> Iterator[TapPacket]:
     if struct.unpack_from("=I", data)[0] != _SECTION:
         raise IndexError
     ends: tuple[End, End] = ("client", "server")
+    section = dict(_options(data, 24, struct.unpack_from("=I", data, 4)[0] - 4))
+    start_ns = int(section[_COMMENT].decode().removeprefix(_START))
     position = 0
     while position < len(data):
         kind, length = struct.unpack_from("=II", data, position)
@@ -111,7 +114,7 @@ def _packets(data: bytes) -> Iterator[TapPacket]:
             entered = struct.unpack("=I", options[_FLAGS])[0] == _OUTBOUND
             comment = options.get(_COMMENT, b"").decode()
             yield TapPacket(
-                high << 32 | low,
+                (high << 32 | low) - start_ns,
                 interface // 2 + 1,
                 ends[interface % 2],
                 entered,
