@@ -182,6 +182,18 @@ impl Receiver {
         }
     }
 
+    /// The payload of a segment whose first byte has number `seq` here, where it continues what came before; false
+    /// if it does not. Nothing is owed for it.
+    #[inline(always)]
+    pub fn take_next(&mut self, seq: u64, segment: &Segment) -> bool {
+        let end = seq + u64::from(segment.len);
+        let next = seq == self.next && self.held.is_empty() && end <= self.edge;
+        if next {
+            self.accept_in_order(end, delivery_of(segment), false);
+        }
+        next
+    }
+
     /// The payload is within the window; FIN needs no room.
     fn fits(&self, segment: &Segment) -> bool {
         segment.seq + u64::from(segment.len) <= self.edge || self.passes_up

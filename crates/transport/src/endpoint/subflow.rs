@@ -31,6 +31,7 @@ impl Endpoint {
 
     /// A segment of this subflow arrived; `window_only` if it tells nothing but a new window of the
     /// connection.
+    #[inline(always)]
     pub(crate) fn on_subflow_segment(&mut self, now: SimTime, s: &Segment, window_only: bool) {
         self.receive(now, s, window_only);
     }
@@ -43,15 +44,17 @@ impl Endpoint {
             || self.sender.may_send_again()
     }
 
+    // The connection says itself which window its segments offer.
+
     /// What leaves before anything new: SYNs, duplicate ACKs, what is sent again, probes.
     pub(crate) fn poll_own(&mut self, now: SimTime) -> Option<Segment> {
         let segment = match self.state {
             State::Closed | State::Listen => return None,
             _ if !self.sends() => self.poll_syn(now)?,
-            _ if self.receiver.ack_due() == AckDue::Duplicate => self.bare_ack(now),
+            _ if self.receiver.ack_due() == AckDue::Duplicate => self.bare_ack_offering(now, 0),
             _ => {
                 let (sent, again) = self.sender.poll_again(now, &mut self.stats)?;
-                self.data_segment(now, &sent, again)
+                self.data_segment_offering(now, &sent, again, 0)
             }
         };
         self.stats.segments_sent += 1;
@@ -59,10 +62,11 @@ impl Endpoint {
     }
 
     /// New data, for which [`Sender::has_room_for`] was true; `more` if the pool is not empty yet.
+    #[inline(always)]
     pub(crate) fn send(&mut self, now: SimTime, chunk: Chunk, more: bool) -> Segment {
         let sent = self.sender.send(now, chunk, more, &mut self.stats);
         self.stats.segments_sent += 1;
-        self.data_segment(now, &sent, false)
+        self.data_segment_offering(now, &sent, false, 0)
     }
 
     /// [`poll_rest`](Self::poll_rest) may have something.
@@ -72,21 +76,30 @@ impl Endpoint {
     }
 
     /// What leaves when there is nothing new: FIN, a rescue of SACK, an ACK alone.
+    #[inline(always)]
     pub(crate) fn poll_rest(&mut self, now: SimTime) -> Option<Segment> {
         if !self.sends() {
             return None;
         }
-        let segment = if let Some(sent) = self.sender.poll_fin(now) {
-            self.data_segment(now, &sent, false)
-        } else if let Some((sent, again)) = self.sender.poll_rescue(now, &mut self.stats) {
-            self.data_segment(now, &sent, again)
-        } else if self.receiver.ack_due() == AckDue::Yes {
-            self.bare_ack(now)
-        } else {
+        let more_than_ack = !self.sender.has_no_rest();
+        if more_than_ack && let Some(segment) = self.poll_fin_or_rescue(now) {
+            return Some(segment);
+        }
+        if self.receiver.ack_due() != AckDue::Yes {
             return None;
+        }
+        self.stats.segments_sent += 1;
+        Some(self.bare_ack_offering(now, 0))
+    }
+
+    #[inline(never)]
+    fn poll_fin_or_rescue(&mut self, now: SimTime) -> Option<Segment> {
+        let (sent, again) = match self.sender.poll_fin(now) {
+            Some(fin) => (fin, false),
+            None => self.sender.poll_rescue(now, &mut self.stats)?,
         };
         self.stats.segments_sent += 1;
-        Some(segment)
+        Some(self.data_segment_offering(now, &sent, again, 0))
     }
 
     /// PSH/ACK without payload: the other side acknowledges at once what waits for it (thesis section 6.4.5).
@@ -94,7 +107,7 @@ impl Endpoint {
     /// in any case.
     pub(crate) fn push_signal(&mut self, now: SimTime, probe: bool) -> Segment {
         self.stats.segments_sent += 1;
-        let mut segment = self.bare_ack(now);
+        let mut segment = self.bare_ack_offering(now, 0);
         segment.flags = segment.flags.with(Flags::PSH);
         segment.seq -= u64::from(probe);
         segment
@@ -119,10 +132,12 @@ impl Endpoint {
     }
 
     /// Its handshake is done, or Fast Open let it send before, and it has not failed.
+    #[inline]
     pub(crate) fn is_open_to_send(&self) -> bool {
         self.state == State::Established || (self.state == State::SynReceived && self.early)
     }
 
+    #[inline]
     fn sends(&self) -> bool {
         self.state == State::Established || (self.state == State::SynReceived && self.sends_early())
     }

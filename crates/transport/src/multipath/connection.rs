@@ -26,7 +26,6 @@ use crate::endpoint::{Endpoint, Failure, Stats};
 use crate::receiver::Receiver;
 use crate::unsent::UnsentPool;
 use crate::{Delivery, DeliveryOrder, Flags, Message, PathId, Recovery, Segment, TcpConfig};
-use transmit::Known;
 
 /// Why data are to be sent again on another subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,16 +34,6 @@ enum Again {
     Lost,
     /// Its subflow failed or had a timeout: as soon as possible.
     Stranded,
-}
-
-/// Places of the bits that are set, lowest first.
-#[inline]
-fn places(mut bits: u8) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let place = bits.trailing_zeros() as usize;
-        bits &= bits.checked_sub(1)?;
-        Some(place)
-    })
 }
 
 /// One end of a connection over several subflows.
@@ -74,7 +63,8 @@ pub struct MultipathEndpoint {
     queues: bool,
     /// Nothing is to be sent before something happens.
     quiet: bool,
-    known: Known,
+    /// When the subflows were last asked for room.
+    asked_at: SimTime,
     /// The subflows as a scheduler sees them.
     views: Vec<PathView>,
     /// Room for what coupled congestion controllers see.
@@ -130,7 +120,7 @@ impl MultipathEndpoint {
             reinjected: 0,
             queues: false,
             quiet: false,
-            known: Known::new(count),
+            asked_at: SimTime::ZERO,
             views: vec![PathView::default(); count],
             siblings: Vec::with_capacity(count),
         }
@@ -146,7 +136,7 @@ impl MultipathEndpoint {
             self.subflows[0].map_syn_data(data_seq);
         }
         self.subflows[0].endpoint.connect_with(now, chunk);
-        self.known.forget(0);
+        self.subflows[0].forget();
         if self.config.join == Join::AtOnce {
             self.join(now);
         }
@@ -155,8 +145,8 @@ impl MultipathEndpoint {
     fn join(&mut self, now: SimTime) {
         if !self.joined {
             self.joined = true;
-            self.known.forget_all();
             for subflow in &mut self.subflows[1..] {
+                subflow.forget();
                 subflow.endpoint.connect(now);
             }
         }
@@ -199,26 +189,37 @@ impl MultipathEndpoint {
             return;
         }
         self.quiet = false;
-        self.known.forget(i);
         let tcp = &segment.tcp;
         if self.config.tcp.congestion.is_coupled() && self.subflows[i].may_need_coupling(tcp) {
             self.couple(i);
         }
         let edge = segment.data_ack + u64::from(tcp.window);
         let window_only = segment.data_ack == self.log.una() && edge > self.edge;
-        let was_open = self.subflows[i].endpoint.is_open_to_send();
-        self.subflows[i].endpoint.on_subflow_segment(now, tcp, window_only);
+        let subflow = &mut self.subflows[i];
+        subflow.forget();
+        let was_open = subflow.endpoint.is_open_to_send();
+        let una = subflow.endpoint.sender().una();
+        subflow.endpoint.on_subflow_segment(now, tcp, window_only);
+        let is_open = subflow.endpoint.is_open_to_send();
+        if subflow.endpoint.sender().una() > una {
+            subflow.forget_acknowledged();
+        }
         if tcp.flags.has(Flags::SYN) {
             // The window of a SYN, which the first segment behind it replaces.
             self.edge = self.edge.max(1 + u64::from(tcp.window));
-            if tcp.len > 0 && self.subflows[i].endpoint.is_open_to_send() {
+            if tcp.len > 0 && is_open {
                 self.receive_data(now, segment);
             }
-        } else if self.subflows[i].endpoint.is_open_to_send() {
-            self.on_open_subflow(now, i, segment, edge);
+        } else if is_open {
+            subflow.confirmed = true;
+            self.on_open_subflow(now, segment, edge);
         }
-        self.after_handshake(now, i, segment, was_open);
-        self.look_for_losses(i);
+        if !was_open || (self.is_client && !self.joined) {
+            self.after_handshake(now, i, segment, !was_open && is_open);
+        }
+        if self.subflows[i].endpoint.sender().has_waiting() {
+            self.look_for_losses(i);
+        }
     }
 
     /// Shows the congestion controller of subflow `me` all subflows.
@@ -233,13 +234,13 @@ impl MultipathEndpoint {
     }
 
     /// What a segment says of the connection.
-    fn on_open_subflow(&mut self, now: SimTime, i: usize, segment: &MultipathSegment, edge: u64) {
+    #[inline(always)]
+    fn on_open_subflow(&mut self, now: SimTime, segment: &MultipathSegment, edge: u64) {
         let tcp = &segment.tcp;
-        let subflow = &mut self.subflows[i];
-        subflow.confirmed = true;
-        subflow.forget_acknowledged();
         if tcp.flags.has(Flags::ACK) && segment.data_ack <= self.log.next() {
-            self.log.acknowledge(segment.data_ack);
+            if segment.data_ack > self.log.una() {
+                self.log.acknowledge(segment.data_ack);
+            }
             if self.queues {
                 let una = self.log.una();
                 self.subflows.iter_mut().for_each(|s| s.forget_queued(una));
@@ -255,22 +256,31 @@ impl MultipathEndpoint {
         }
     }
 
+    #[inline(always)]
     fn receive_data(&mut self, now: SimTime, segment: &MultipathSegment) {
-        let tcp = &segment.tcp;
-        let flags = if tcp.flags.has(Flags::PSH) { Flags::PSH } else { Flags::default() };
-        self.receiver.on_data(now, &Segment { seq: segment.data_seq, flags, ..*tcp });
+        if !self.receiver.take_next(segment.data_seq, &segment.tcp) {
+            self.receive_out_of_order(now, segment);
+        }
         // Each subflow acknowledges for itself; the data ACK rides along.
         self.receiver.on_ack_sent();
     }
 
+    #[inline(never)]
+    fn receive_out_of_order(&mut self, now: SimTime, segment: &MultipathSegment) {
+        let tcp = &segment.tcp;
+        let flags = if tcp.flags.has(Flags::PSH) { Flags::PSH } else { Flags::default() };
+        self.receiver.on_data(now, &Segment { seq: segment.data_seq, flags, ..*tcp });
+    }
+
+    /// `opened`: this segment opened subflow `i`.
+    #[inline(never)]
     fn after_handshake(
         &mut self,
         now: SimTime,
         i: usize,
         segment: &MultipathSegment,
-        was_open: bool,
+        opened: bool,
     ) {
-        let opened = !was_open && self.subflows[i].endpoint.is_open_to_send();
         if self.is_client && !self.joined {
             let joins = match self.config.join {
                 Join::AfterDss => segment.option == MultipathOption::Dss,
@@ -287,6 +297,7 @@ impl MultipathEndpoint {
     }
 
     /// Notes what subflow `i` has lost, if that may go elsewhere.
+    #[inline(never)]
     fn look_for_losses(&mut self, i: usize) {
         let subflow = &self.subflows[i];
         let sender = subflow.endpoint.sender();
@@ -313,9 +324,9 @@ impl MultipathEndpoint {
     /// The time of [`next_timeout`](Self::next_timeout) has come. Early calls do nothing.
     pub fn on_timeout(&mut self, now: SimTime) {
         self.quiet = false;
-        self.known.forget_all();
         for i in 0..self.subflows.len() {
             let subflow = &mut self.subflows[i];
+            subflow.forget();
             subflow.endpoint.on_timeout(now);
             if subflow.endpoint.failure().is_some() {
                 if !subflow.abandoned {

@@ -5,7 +5,7 @@
 
 use loadpath_net::{SimDuration, SimTime};
 
-use super::{Again, MultipathEndpoint, places};
+use super::{Again, MultipathEndpoint};
 use crate::multipath::scheduler::{Choice, PathView, Schedule, Situation};
 use crate::multipath::segment::{MultipathOption, MultipathSegment};
 use crate::receiver::AckDue;
@@ -14,61 +14,6 @@ use crate::{Flags, PathId, Segment, TailLossProbe};
 
 /// A segment with the path that it takes.
 type Sent = (PathId, MultipathSegment);
-
-/// What was found out about the subflows, a bit for each.
-#[derive(Clone, Debug)]
-pub(super) struct Known {
-    /// All subflows.
-    all: u8,
-    /// Something happened since `own` and `rest` were found out.
-    changed: u8,
-    /// May have something that leaves before new data.
-    own: u8,
-    /// May have something that leaves behind them.
-    rest: u8,
-    /// Has room for a new segment behind which others wait. A subflow without room gets some only when something
-    /// happens to it; one with room may lose it, since a window that was not used shrinks (Algorithm 10), so that
-    /// this answer holds for its instant only.
-    room: u8,
-    /// Something happened since it was asked for room, or it was asked for the last segment of all.
-    unasked: u8,
-    asked_at: SimTime,
-    /// Something happened since its view was taken.
-    unseen: u8,
-}
-
-impl Known {
-    pub fn new(subflows: usize) -> Self {
-        let all = (!0u8) >> (u8::BITS as usize - subflows);
-        Known {
-            all,
-            changed: all,
-            own: 0,
-            rest: 0,
-            room: 0,
-            unasked: all,
-            asked_at: SimTime::ZERO,
-            unseen: all,
-        }
-    }
-
-    /// Something happened to subflow `i`.
-    #[inline]
-    pub fn forget(&mut self, i: usize) {
-        self.changed |= 1 << i;
-        self.unasked |= 1 << i;
-        self.unseen |= 1 << i;
-    }
-
-    pub fn forget_all(&mut self) {
-        (self.changed, self.unasked, self.unseen) = (self.all, self.all, self.all);
-    }
-}
-
-#[inline]
-fn set(bits: &mut u8, i: usize, value: bool) {
-    *bits = (*bits & !(1 << i)) | u8::from(value) << i;
-}
 
 impl MultipathEndpoint {
     /// The next segment to send now, with its path. On each subflow what is sent again comes before new
@@ -79,14 +24,13 @@ impl MultipathEndpoint {
     }
 
     fn poll_subflows(&mut self, now: SimTime) -> Option<Sent> {
-        for i in places(std::mem::take(&mut self.known.changed)) {
-            let subflow = &self.subflows[i];
-            set(&mut self.known.own, i, subflow.may_have_own());
-            set(&mut self.known.rest, i, subflow.endpoint.may_have_rest());
+        let (mut own, mut rest) = (false, false);
+        for subflow in &mut self.subflows {
+            subflow.look_what_is_due();
+            own |= subflow.known.own;
+            rest |= subflow.known.rest;
         }
-        if self.known.own != 0
-            && let Some(sent) = self.poll_own(now)
-        {
+        if own && let Some(sent) = self.poll_own(now) {
             return Some(sent);
         }
         if !self.has_nothing_to_schedule()
@@ -94,23 +38,41 @@ impl MultipathEndpoint {
         {
             return Some(sent);
         }
-        self.poll_rest(now)
+        if self.receiver.ack_due() == AckDue::Yes {
+            // The application has read, and the window is worth telling.
+            self.receiver.on_ack_sent();
+            if let Some(i) = self.fastest_usable() {
+                self.subflows[i].endpoint.owe_ack();
+                self.subflows[i].forget();
+                self.subflows[i].known.rest = true;
+                rest = true;
+            }
+        }
+        if self.closing && self.pool.bytes() == 0 && self.log.outstanding() == 0 {
+            for subflow in &mut self.subflows {
+                subflow.endpoint.close();
+                subflow.forget();
+                subflow.known.rest = true;
+            }
+            rest = true;
+        }
+        if rest && let Some(sent) = self.poll_rest(now) {
+            return Some(sent);
+        }
+        self.quiet = self.has_nothing_to_schedule();
+        None
     }
 
+    #[inline(never)]
     fn poll_own(&mut self, now: SimTime) -> Option<Sent> {
-        for i in places(self.known.own) {
-            self.known.forget(i);
+        for i in 0..self.subflows.len() {
             let subflow = &mut self.subflows[i];
-            if let Some(tcp) = subflow.endpoint.poll_own(now) {
-                return Some(self.dress(i, tcp));
+            if !subflow.known.own {
+                continue;
             }
-            if subflow.push_due || subflow.probe_due {
-                let probe = subflow.probe_due;
-                (subflow.push_due, subflow.probe_due) = (false, false);
-                if subflow.endpoint.is_open_to_send() {
-                    let tcp = subflow.endpoint.push_signal(now, probe);
-                    return Some(self.dress(i, tcp));
-                }
+            subflow.forget();
+            if let Some(tcp) = subflow.poll_own(now) {
+                return Some(self.dress(i, tcp));
             }
         }
         None
@@ -118,37 +80,25 @@ impl MultipathEndpoint {
 
     #[inline(always)]
     fn poll_rest(&mut self, now: SimTime) -> Option<Sent> {
-        let mut rest = self.known.rest;
-        if self.receiver.ack_due() == AckDue::Yes {
-            // The application has read, and the window is worth telling.
-            self.receiver.on_ack_sent();
-            if let Some(i) = self.fastest_usable() {
-                self.subflows[i].endpoint.owe_ack();
-                self.known.forget(i);
-                rest |= 1 << i;
+        for i in 0..self.subflows.len() {
+            let subflow = &mut self.subflows[i];
+            if !subflow.known.rest {
+                continue;
             }
-        }
-        if self.closing && self.pool.bytes() == 0 && self.log.outstanding() == 0 {
-            self.subflows.iter_mut().for_each(|s| s.endpoint.close());
-            self.known.forget_all();
-            rest = self.known.all;
-        }
-        for i in places(rest) {
-            let endpoint = &mut self.subflows[i].endpoint;
-            if let Some(tcp) = endpoint.poll_rest(now) {
+            subflow.forget();
+            if let Some(tcp) = subflow.endpoint.poll_rest(now) {
                 // An ACK alone changes nothing for what comes before it.
-                let last = rest >> i == 1 && tcp.span() == 0 && !endpoint.may_have_rest();
-                self.known.forget(i);
-                self.quiet = last && self.has_nothing_to_schedule();
+                let alone = tcp.span() == 0 && !subflow.endpoint.may_have_rest();
+                let last = self.subflows[i + 1..].iter().all(|s| !s.known.rest);
+                self.quiet = alone && last && self.has_nothing_to_schedule();
                 return Some(self.dress(i, tcp));
             }
         }
-        self.quiet = self.has_nothing_to_schedule();
         None
     }
 
     /// Adds what the connection puts into every segment of its subflows.
-    #[inline]
+    #[inline(always)]
     fn dress(&mut self, i: usize, mut tcp: Segment) -> Sent {
         let data_seq = if tcp.len > 0 {
             let first = tcp.seq + u64::from(tcp.flags.has(Flags::SYN));
@@ -199,15 +149,15 @@ impl MultipathEndpoint {
         {
             return Some(sent);
         }
-        self.look_for_room(now);
-        if self.known.room == 0 && !self.scheduler.queues_ahead() {
+        let room = self.look_for_room(now);
+        if !room && !self.scheduler.queues_ahead() {
             self.notice_closed_window(now);
             return None;
         }
-        for i in places(std::mem::take(&mut self.known.unseen)) {
-            self.views[i] = self.subflows[i].path_view(self.known.room & (1 << i) != 0);
+        for (subflow, view) in self.subflows.iter_mut().zip(&mut self.views) {
+            subflow.show(view);
         }
-        if self.known.room == 0 && !self.views.iter().any(|view| view.usable) {
+        if !room && !self.views.iter().any(|view| view.usable) {
             return None;
         }
         if !self.again.is_empty()
@@ -218,22 +168,28 @@ impl MultipathEndpoint {
         self.schedule(now)
     }
 
-    /// Asks the subflows whose answers are not known.
+    /// Whether any subflow has room. Only those are asked whose answers are not known: one without room gets some
+    /// only when something happens to it; one with room may lose it, since a window that was not used shrinks
+    /// (Algorithm 10), so that this answer holds for its instant only.
     #[inline(always)]
-    fn look_for_room(&mut self, now: SimTime) {
+    fn look_for_room(&mut self, now: SimTime) -> bool {
         let len = self.pool.next_len(self.mss);
         let last = u64::from(len) == self.pool.bytes();
-        let known = &mut self.known;
-        let asked_again = if now == known.asked_at { 0 } else { known.room };
-        // The last segment needs less room, and a queue takes it away.
-        let for_once = last || self.queues;
-        let asked = if for_once { known.all } else { known.unasked | asked_again };
-        for i in places(asked) {
-            set(&mut known.room, i, self.subflows[i].has_room_for(now, len, last));
+        // The last segment may need less room, and a queue takes it away.
+        let once = last || self.queues;
+        let another_time = now != self.asked_at;
+        self.asked_at = now;
+        let mut any = false;
+        for subflow in &mut self.subflows {
+            let known = &subflow.known;
+            if once || !known.asked || (another_time && known.room) {
+                let room = subflow.has_room_for(now, len, last);
+                let known = &mut subflow.known;
+                (known.room, known.asked, known.seen) = (room, !once, false);
+            }
+            any |= subflow.known.room;
         }
-        known.asked_at = now;
-        known.unseen |= asked;
-        known.unasked = if for_once { known.all } else { 0 };
+        any
     }
 
     /// Nothing can leave, but a window that is closed is noticed.
@@ -266,7 +222,7 @@ impl MultipathEndpoint {
                 Choice::New { subflow, message } => {
                     let chunk = self.pool.take_of(message, self.mss.min(room))?;
                     let data_seq = self.log.push(chunk, subflow);
-                    if self.known.room & (1 << subflow) != 0 {
+                    if self.views[subflow].room {
                         return Some(self.send_new(now, subflow, chunk, data_seq));
                     }
                     self.queues = true;
@@ -280,7 +236,7 @@ impl MultipathEndpoint {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose(&mut self, now: SimTime) -> Option<Choice> {
         let subflows = &self.subflows;
         let situation = Situation {
@@ -303,7 +259,7 @@ impl MultipathEndpoint {
 
     /// Most bytes of the next new segment; `None` while the window holds it back. A segment cut short by
     /// the window leaves only if nothing is outstanding (silly windows, RFC 1122, section 4.2.3.4).
-    #[inline]
+    #[inline(always)]
     fn window_room(&mut self, now: SimTime) -> Option<u32> {
         if self.pool.bytes() == 0 {
             return Some(0);
@@ -332,20 +288,16 @@ impl MultipathEndpoint {
         let more = self.pool.bytes() > 0;
         let mut tcp = self.subflows[i].send(now, chunk, data_seq, more);
         let signal = chunk.end && self.config.tcp.tail_loss_probe == TailLossProbe::Signalled;
-        if more && !signal {
-            self.known.forget(i);
-        } else {
-            self.known.forget_all();
-        }
         for (j, subflow) in self.subflows.iter_mut().enumerate() {
             if !subflow.endpoint.is_open_to_send() {
                 continue;
             }
             subflow.endpoint.sender_mut().check_application_limited(now, more);
-            if j != i {
+            if j != i && (signal || !more) {
                 if !more {
                     subflow.endpoint.sender_mut().on_pool_empty(now);
                 }
+                subflow.forget();
                 // Thesis section 6.4.5: what the other subflow sent of this message ends, too.
                 subflow.push_due |= signal && subflow.endpoint.outstanding_bytes() > 0;
             }
@@ -355,6 +307,7 @@ impl MultipathEndpoint {
         self.finish(i, tcp, MultipathOption::Dss, data_seq)
     }
 
+    #[inline(never)]
     fn poll_queues(&mut self, now: SimTime) -> Option<Sent> {
         for i in 0..self.subflows.len() {
             if let Some(first) = self.subflows[i].dequeue(now) {
@@ -365,6 +318,7 @@ impl MultipathEndpoint {
     }
 
     /// Sends the data of `data_seq` on subflow `i`, too, unless they were there or are acknowledged.
+    #[inline(never)]
     fn repeat(&mut self, now: SimTime, i: usize, data_seq: u64) -> Option<Sent> {
         let entry = self.log.at(data_seq)?;
         if entry.was_on(i) {
@@ -444,7 +398,7 @@ impl MultipathEndpoint {
         if srtt > helper_srtt && !recently {
             subflow.penalised = Some(now);
             subflow.endpoint.sender_mut().penalise();
-            self.known.forget(holder);
+            subflow.forget();
         }
     }
 }
