@@ -390,6 +390,18 @@ impl Endpoint {
         window: u32,
     ) -> Segment {
         let report = self.receiver.report();
+        self.data_segment_with(now, sent, again, report, window)
+    }
+
+    #[inline(always)]
+    fn data_segment_with(
+        &mut self,
+        now: SimTime,
+        sent: &Sent,
+        again: bool,
+        report: Report,
+        window: u32,
+    ) -> Segment {
         let segment = Segment {
             flags: sent.flags.with(Flags::ACK),
             seq: sent.seq,

@@ -246,7 +246,12 @@ impl Receiver {
             self.owe(AckDue::Yes);
             return;
         }
-        let place = self.held.partition_point(|h| h.end <= segment.seq);
+        let place = match self.held.back() {
+            Some(last) if last.end > segment.seq => {
+                self.held.partition_point(|h| h.end <= segment.seq)
+            }
+            _ => self.held.len(),
+        };
         if self.held.get(place).is_some_and(|h| h.seq < end) {
             self.owe(AckDue::Duplicate);
             return;
@@ -329,6 +334,12 @@ impl Receiver {
     /// The window of a SYN is not scaled (RFC 7323, section 2.2).
     pub fn offer_unscaled_window(&self) -> u32 {
         self.buffer.min(u64::from(u16::MAX)) as u32
+    }
+
+    /// Something arrived beyond a gap.
+    #[inline]
+    pub fn has_gap(&self) -> bool {
+        !self.held.is_empty()
     }
 
     /// What the next ACK reports. Only a duplicate ACK carries a NACK.

@@ -10,7 +10,7 @@ use crate::multipath::scheduler::estimator::CompletionEstimator;
 use crate::receiver::AckDue;
 use crate::sender::Sender;
 use crate::unsent::Chunk;
-use crate::{Estimator, Flags, Segment, TcpConfig};
+use crate::{Estimator, Flags, Report, Segment, TcpConfig};
 
 impl Endpoint {
     /// When `bytes` from now on would have arrived, if nothing is lost and the RTT stays as it is (thesis
@@ -39,9 +39,14 @@ impl Endpoint {
     /// [`poll_own`](Self::poll_own) may have something.
     #[inline]
     pub(crate) fn may_have_own(&self) -> bool {
-        self.state != State::Established
-            || self.receiver.ack_due() == AckDue::Duplicate
-            || self.sender.may_send_again()
+        match self.state {
+            State::Established => {
+                self.receiver.ack_due() == AckDue::Duplicate || self.sender.may_send_again()
+            }
+            State::SynSent => self.syn_due,
+            State::SynReceived => true,
+            State::Closed | State::Listen => false,
+        }
     }
 
     // The connection says itself which window its segments offer.
@@ -63,10 +68,22 @@ impl Endpoint {
 
     /// New data, for which [`Sender::has_room_for`] was true; `more` if the pool is not empty yet.
     #[inline(always)]
-    pub(crate) fn send(&mut self, now: SimTime, chunk: Chunk, more: bool) -> Segment {
+    pub(crate) fn send<const REPORTS: bool>(
+        &mut self,
+        now: SimTime,
+        chunk: Chunk,
+        more: bool,
+    ) -> Segment {
         let sent = self.sender.send(now, chunk, more, &mut self.stats);
         self.stats.segments_sent += 1;
-        self.data_segment_offering(now, &sent, false, 0)
+        let report = if REPORTS { self.receiver.report() } else { Report::None };
+        self.data_segment_with(now, &sent, false, report, 0)
+    }
+
+    /// Its segments report what the receiver has or lacks.
+    #[inline]
+    pub(crate) fn reports(&self) -> bool {
+        self.receiver.has_gap()
     }
 
     /// [`poll_rest`](Self::poll_rest) may have something.
@@ -76,30 +93,39 @@ impl Endpoint {
     }
 
     /// What leaves when there is nothing new: FIN, a rescue of SACK, an ACK alone.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn poll_rest(&mut self, now: SimTime) -> Option<Segment> {
         if !self.sends() {
             return None;
         }
-        let more_than_ack = !self.sender.has_no_rest();
-        if more_than_ack && let Some(segment) = self.poll_fin_or_rescue(now) {
-            return Some(segment);
-        }
-        if self.receiver.ack_due() != AckDue::Yes {
+        let segment = if let Some(sent) = self.sender.poll_fin(now) {
+            self.data_segment_offering(now, &sent, false, 0)
+        } else if let Some((sent, again)) = self.sender.poll_rescue(now, &mut self.stats) {
+            self.data_segment_offering(now, &sent, again, 0)
+        } else if self.receiver.ack_due() == AckDue::Yes {
+            self.bare_ack_offering(now, 0)
+        } else {
             return None;
-        }
-        self.stats.segments_sent += 1;
-        Some(self.bare_ack_offering(now, 0))
-    }
-
-    #[inline(never)]
-    fn poll_fin_or_rescue(&mut self, now: SimTime) -> Option<Segment> {
-        let (sent, again) = match self.sender.poll_fin(now) {
-            Some(fin) => (fin, false),
-            None => self.sender.poll_rescue(now, &mut self.stats)?,
         };
         self.stats.segments_sent += 1;
-        Some(self.data_segment_offering(now, &sent, again, 0))
+        Some(segment)
+    }
+
+    /// All that [`poll_rest`](Self::poll_rest) has is an ACK that reports nothing.
+    #[inline]
+    pub(crate) fn owes_plain_ack(&self) -> bool {
+        self.state == State::Established
+            && self.receiver.ack_due() == AckDue::Yes
+            && self.sender.has_no_rest()
+            && !self.reports()
+    }
+
+    /// That ACK.
+    #[inline(always)]
+    pub(crate) fn plain_ack(&mut self, now: SimTime) -> Segment {
+        self.receiver.on_ack_sent();
+        self.stats.segments_sent += 1;
+        self.header(now)
     }
 
     /// PSH/ACK without payload: the other side acknowledges at once what waits for it (thesis section 6.4.5).

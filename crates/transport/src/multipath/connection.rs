@@ -61,6 +61,8 @@ pub struct MultipathEndpoint {
     reinjected: u64,
     /// Something was queued on a subflow ahead of its window.
     queues: bool,
+    /// The scheduler may repeat what was sent.
+    repeating: bool,
     /// Nothing is to be sent before something happens.
     quiet: bool,
     /// When the subflows were last asked for room.
@@ -97,6 +99,7 @@ impl MultipathEndpoint {
             Subflow::new(&subflow_tcp, config.paths[i], is_client, confirmed)
         };
         let count = usize::from(config.subflows).clamp(1, MAX_SUBFLOWS);
+        let scheduler = Scheduler::new(config);
         let mut receiver =
             Receiver::new(&TcpConfig { mss, recovery: Recovery::NewReno, ..config.tcp });
         // Data begin at 1 on both sides, as if a SYN had been seen.
@@ -108,7 +111,8 @@ impl MultipathEndpoint {
             mss,
             pool: UnsentPool::new(config.tcp.send_order),
             log: DataLog::new(),
-            scheduler: Scheduler::new(config),
+            repeating: scheduler.repeats(),
+            scheduler,
             estimator: CompletionEstimator::new(config.estimator, &config.tcp),
             edge: 1,
             again: BTreeMap::new(),

@@ -92,9 +92,15 @@ impl Subflow {
 
     /// Sends `chunk`, which it has room for.
     #[inline(always)]
-    pub fn send(&mut self, now: SimTime, chunk: Chunk, data_seq: u64, more: bool) -> Segment {
+    pub fn send<const REPORTS: bool>(
+        &mut self,
+        now: SimTime,
+        chunk: Chunk,
+        data_seq: u64,
+        more: bool,
+    ) -> Segment {
         self.forget();
-        let segment = self.endpoint.send(now, chunk, more);
+        let segment = self.endpoint.send::<REPORTS>(now, chunk, more);
         self.mappings.push_back(Mapping { seq: segment.seq, data_seq });
         segment
     }

@@ -46,9 +46,13 @@ impl Sender {
     /// limited by the application shows only when the connection has scheduled the rest elsewhere.
     #[inline(always)]
     pub fn check_application_limited(&mut self, now: SimTime, more: bool) {
-        let conditions = self.conditions(now);
         let pipe = self.flight();
-        self.validator.check_application_limited(&conditions, pipe, more, &mut self.controller);
+        if more {
+            self.validator.note_full_window(now, pipe, &self.controller);
+        } else {
+            let conditions = self.conditions(now);
+            self.validator.check_application_limited(&conditions, pipe, more, &mut self.controller);
+        }
     }
 
     /// The last of the pool left on another subflow.

@@ -56,8 +56,21 @@ impl MultipathEndpoint {
             }
             rest = true;
         }
-        if rest && let Some(sent) = self.poll_rest(now) {
-            return Some(sent);
+        if rest {
+            for i in 0..self.subflows.len() {
+                let subflow = &mut self.subflows[i];
+                if subflow.known.rest {
+                    subflow.forget();
+                    if subflow.endpoint.owes_plain_ack() {
+                        let ack = subflow.endpoint.plain_ack(now);
+                        self.quiet = self.is_last_with_rest(i) && self.has_nothing_to_schedule();
+                        return Some(self.dress(i, ack));
+                    }
+                    if let Some(sent) = self.poll_rest(now, i) {
+                        return Some(sent);
+                    }
+                }
+            }
         }
         self.quiet = self.has_nothing_to_schedule();
         None
@@ -78,23 +91,19 @@ impl MultipathEndpoint {
         None
     }
 
-    #[inline(always)]
-    fn poll_rest(&mut self, now: SimTime) -> Option<Sent> {
-        for i in 0..self.subflows.len() {
-            let subflow = &mut self.subflows[i];
-            if !subflow.known.rest {
-                continue;
-            }
-            subflow.forget();
-            if let Some(tcp) = subflow.endpoint.poll_rest(now) {
-                // An ACK alone changes nothing for what comes before it.
-                let alone = tcp.span() == 0 && !subflow.endpoint.may_have_rest();
-                let last = self.subflows[i + 1..].iter().all(|s| !s.known.rest);
-                self.quiet = alone && last && self.has_nothing_to_schedule();
-                return Some(self.dress(i, tcp));
-            }
-        }
-        None
+    #[inline(never)]
+    fn poll_rest(&mut self, now: SimTime, i: usize) -> Option<Sent> {
+        let subflow = &mut self.subflows[i];
+        let tcp = subflow.endpoint.poll_rest(now)?;
+        // An ACK alone changes nothing for what comes before it.
+        let alone = tcp.span() == 0 && !subflow.endpoint.may_have_rest();
+        self.quiet = alone && self.is_last_with_rest(i) && self.has_nothing_to_schedule();
+        Some(self.dress(i, tcp))
+    }
+
+    #[inline]
+    fn is_last_with_rest(&self, i: usize) -> bool {
+        self.subflows[i + 1..].iter().all(|s| !s.known.rest)
     }
 
     /// Adds what the connection puts into every segment of its subflows.
@@ -139,7 +148,7 @@ impl MultipathEndpoint {
 
     #[inline]
     fn repeats(&self) -> bool {
-        self.scheduler.repeats() && self.log.outstanding() > 0
+        self.repeating && self.log.outstanding() > 0
     }
 
     #[inline(always)]
@@ -285,8 +294,29 @@ impl MultipathEndpoint {
 
     #[inline(always)]
     fn send_on(&mut self, now: SimTime, i: usize, chunk: Chunk, data_seq: u64) -> Sent {
+        if self.subflows[i].endpoint.reports() {
+            self.send_with_report(now, i, chunk, data_seq)
+        } else {
+            self.send_as::<false>(now, i, chunk, data_seq)
+        }
+    }
+
+    #[inline(never)]
+    fn send_with_report(&mut self, now: SimTime, i: usize, chunk: Chunk, data_seq: u64) -> Sent {
+        self.send_as::<true>(now, i, chunk, data_seq)
+    }
+
+    /// What never reports needs no room for a report, and so is not moved through memory.
+    #[inline(always)]
+    fn send_as<const REPORTS: bool>(
+        &mut self,
+        now: SimTime,
+        i: usize,
+        chunk: Chunk,
+        data_seq: u64,
+    ) -> Sent {
         let more = self.pool.bytes() > 0;
-        let mut tcp = self.subflows[i].send(now, chunk, data_seq, more);
+        let mut tcp = self.subflows[i].send::<REPORTS>(now, chunk, data_seq, more);
         let signal = chunk.end && self.config.tcp.tail_loss_probe == TailLossProbe::Signalled;
         for (j, subflow) in self.subflows.iter_mut().enumerate() {
             if !subflow.endpoint.is_open_to_send() {

@@ -158,8 +158,18 @@ impl Scheduler {
 }
 
 impl Schedule for Scheduler {
-    #[inline]
+    #[inline(always)]
     fn choose(&mut self, s: &Situation) -> Option<Choice> {
+        match self {
+            Scheduler::LowestRtt(x) => x.choose(s),
+            _ => self.choose_with_state(s),
+        }
+    }
+}
+
+impl Scheduler {
+    #[inline(never)]
+    fn choose_with_state(&mut self, s: &Situation) -> Option<Choice> {
         match self {
             Scheduler::LowestRtt(x) => x.choose(s),
             Scheduler::RoundRobin(x) => x.choose(s),
