@@ -321,7 +321,7 @@ impl Receiver {
     }
 
     /// Moves the edge and returns the window up to it.
-    #[inline]
+    #[inline(always)]
     pub fn offer_window(&mut self) -> u32 {
         let edge = self.edge_for(self.window());
         // Silly window avoidance (RFC 1122, section 4.2.3.3).

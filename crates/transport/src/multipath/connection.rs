@@ -23,7 +23,7 @@ use super::segment::{DSS_MAPPING_BYTES, MultipathOption, MultipathSegment};
 use super::subflow::Subflow;
 use crate::congestion::SubflowView;
 use crate::endpoint::{Endpoint, Failure, Stats};
-use crate::receiver::Receiver;
+use crate::receiver::{AckDue, Receiver};
 use crate::unsent::UnsentPool;
 use crate::{Delivery, DeliveryOrder, Flags, Message, PathId, Recovery, Segment, TcpConfig};
 
@@ -182,7 +182,7 @@ impl MultipathEndpoint {
     pub fn read(&mut self) -> Option<Delivery> {
         let delivery = self.receiver.read();
         // The window may have opened so far that it is worth telling.
-        self.quiet &= delivery.is_none();
+        self.quiet &= self.receiver.ack_due() == AckDue::No;
         delivery
     }
 
@@ -192,7 +192,7 @@ impl MultipathEndpoint {
         if i >= self.subflows.len() {
             return;
         }
-        self.quiet = false;
+        let mut was_quiet = std::mem::take(&mut self.quiet);
         let tcp = &segment.tcp;
         if self.config.tcp.congestion.is_coupled() && self.subflows[i].may_need_coupling(tcp) {
             self.couple(i);
@@ -220,13 +220,24 @@ impl MultipathEndpoint {
         }
         if !was_open || (self.is_client && !self.joined) {
             self.after_handshake(now, i, segment, !was_open && is_open);
+            was_quiet = false;
         }
-        if self.subflows[i].endpoint.sender().has_waiting() {
+        let subflow = &mut self.subflows[i];
+        if subflow.endpoint.sender().has_waiting() {
             self.look_for_losses(i);
+        } else if was_quiet {
+            self.quiet = subflow.has_nothing_due() && self.has_nothing_else_due();
         }
     }
 
+    /// Nothing but what is due on a subflow could leave now.
+    #[inline]
+    fn has_nothing_else_due(&self) -> bool {
+        self.has_nothing_to_schedule() && self.receiver.ack_due() == AckDue::No && !self.closing
+    }
+
     /// Shows the congestion controller of subflow `me` all subflows.
+    #[inline(never)]
     fn couple(&mut self, me: usize) {
         self.siblings.clear();
         self.siblings.extend(self.subflows.iter().filter_map(Subflow::congestion_view));

@@ -101,7 +101,9 @@ impl Subflow {
     ) -> Segment {
         self.forget();
         let segment = self.endpoint.send::<REPORTS>(now, chunk, more);
-        self.mappings.push_back(Mapping { seq: segment.seq, data_seq });
+        if self.data_seq_behind_last(segment.seq) != Some(data_seq) {
+            self.mappings.push_back(Mapping { seq: segment.seq, data_seq });
+        }
         segment
     }
 
@@ -165,6 +167,12 @@ impl Subflow {
         Some(first)
     }
 
+    /// Data sequence number of `seq`, which is at or behind the last mapping, if that goes on.
+    #[inline]
+    fn data_seq_behind_last(&self, seq: u64) -> Option<u64> {
+        self.mappings.back().map(|last| last.data_seq + (seq - last.seq))
+    }
+
     /// Data sequence number of what the subflow sent under `seq`.
     pub fn data_seq(&self, seq: u64) -> Option<u64> {
         let i = self.mappings.partition_point(|m| m.seq <= seq).checked_sub(1)?;
@@ -204,6 +212,13 @@ impl Subflow {
     #[inline]
     pub fn forget(&mut self) {
         (self.known.looked, self.known.asked, self.known.seen) = (false, false, false);
+    }
+
+    /// Nothing is to leave besides new data.
+    #[inline]
+    pub fn has_nothing_due(&mut self) -> bool {
+        self.look_what_is_due();
+        !self.known.own && !self.known.rest
     }
 
     /// Finds out again what may leave besides new data.

@@ -142,7 +142,7 @@ impl MultipathEndpoint {
     // ---- data
 
     #[inline]
-    fn has_nothing_to_schedule(&self) -> bool {
+    pub(super) fn has_nothing_to_schedule(&self) -> bool {
         self.pool.bytes() == 0 && self.again.is_empty() && !self.queues && !self.repeats()
     }
 
