@@ -39,13 +39,10 @@ impl Endpoint {
     /// [`poll_own`](Self::poll_own) may have something.
     #[inline]
     pub(crate) fn may_have_own(&self) -> bool {
-        match self.state {
-            State::Established => {
-                self.receiver.ack_due() == AckDue::Duplicate || self.sender.may_send_again()
-            }
-            State::SynSent => self.syn_due,
-            State::SynReceived => true,
-            State::Closed | State::Listen => false,
+        if self.sends() {
+            self.receiver.ack_due() == AckDue::Duplicate || self.sender.may_send_again()
+        } else {
+            self.syn_due && self.is_alive()
         }
     }
 

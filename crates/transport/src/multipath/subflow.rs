@@ -99,8 +99,10 @@ impl Subflow {
         data_seq: u64,
         more: bool,
     ) -> Segment {
-        self.forget();
         let segment = self.endpoint.send::<REPORTS>(now, chunk, more);
+        // It has room, so that nothing of its own is due; an ACK has gone along.
+        self.known.rest = self.endpoint.may_have_rest();
+        (self.known.asked, self.known.seen) = (false, false);
         if self.data_seq_behind_last(segment.seq) != Some(data_seq) {
             self.mappings.push_back(Mapping { seq: segment.seq, data_seq });
         }
@@ -168,7 +170,7 @@ impl Subflow {
     }
 
     /// Data sequence number of `seq`, which is at or behind the last mapping, if that goes on.
-    #[inline]
+    #[inline(always)]
     fn data_seq_behind_last(&self, seq: u64) -> Option<u64> {
         self.mappings.back().map(|last| last.data_seq + (seq - last.seq))
     }

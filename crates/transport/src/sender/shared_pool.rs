@@ -7,7 +7,7 @@ use loadpath_net::SimTime;
 use super::{Fin, Phase, Sender};
 use crate::sent::Sent;
 use crate::unsent::Chunk;
-use crate::{Flags, MessageId, Stats};
+use crate::{Flags, MessageId, Recovery, Stats};
 
 impl Sender {
     /// The sender of a subflow: the window that a segment offers is the connection's.
@@ -24,7 +24,8 @@ impl Sender {
     /// Neither FIN nor a rescue is wanted.
     #[inline]
     pub fn has_no_rest(&self) -> bool {
-        self.fin != Fin::Wanted && self.phase != Phase::Recovery
+        self.fin != Fin::Wanted
+            && (self.phase != Phase::Recovery || self.config.recovery != Recovery::Sack)
     }
 
     /// The window has room for a new segment of `len` bytes, the last of the pool if `last`. The window is

@@ -162,14 +162,15 @@ impl Schedule for Scheduler {
     fn choose(&mut self, s: &Situation) -> Option<Choice> {
         match self {
             Scheduler::LowestRtt(x) => x.choose(s),
-            _ => self.choose_with_state(s),
+            Scheduler::Stream(x) => x.choose(s),
+            _ => self.choose_otherwise(s),
         }
     }
 }
 
 impl Scheduler {
     #[inline(never)]
-    fn choose_with_state(&mut self, s: &Situation) -> Option<Choice> {
+    fn choose_otherwise(&mut self, s: &Situation) -> Option<Choice> {
         match self {
             Scheduler::LowestRtt(x) => x.choose(s),
             Scheduler::RoundRobin(x) => x.choose(s),
