@@ -222,6 +222,10 @@ impl MultipathEndpoint {
             self.after_handshake(now, i, segment, !was_open && is_open);
             was_quiet = false;
         }
+        if was_open && !is_open {
+            // A reset.
+            self.give_up(i);
+        }
         let subflow = &mut self.subflows[i];
         if subflow.endpoint.sender().has_waiting() {
             self.look_for_losses(i);
@@ -344,10 +348,7 @@ impl MultipathEndpoint {
             subflow.forget();
             subflow.endpoint.on_timeout(now);
             if subflow.endpoint.failure().is_some() {
-                if !subflow.abandoned {
-                    subflow.abandoned = true;
-                    self.strand(i);
-                }
+                self.give_up(i);
             } else if self.config.reinject_on_timeout {
                 self.look_for_losses(i);
             }
@@ -363,8 +364,11 @@ impl MultipathEndpoint {
         }
     }
 
-    /// What subflow `i` had under way or queued goes to the others.
-    fn strand(&mut self, i: usize) {
+    /// What subflow `i`, which failed, had under way or queued goes to the others.
+    fn give_up(&mut self, i: usize) {
+        if std::mem::replace(&mut self.subflows[i].abandoned, true) {
+            return;
+        }
         for entry in self.log.carried_by(i) {
             self.again.insert(entry.data_seq, Again::Stranded);
         }
