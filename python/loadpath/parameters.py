@@ -169,8 +169,21 @@ def _describe_path(path: Mapping[str, Any]) -> str:
         f"RTT {path['rtt_ms']:g} ms",
         *([f"{100 * loss:g} % loss"] if loss else []),
         f"{path['queue']} queue",
+        *_describe_outage(path["down_at_ms"], path["up_at_ms"]),
     ]
     return ", ".join(parts)
+
+
+def _describe_outage(down_at_ms: float, up_at_ms: float) -> list[str]:
+    if down_at_ms == up_at_ms:
+        return []
+    if up_at_ms == 0:
+        return [f"dies at {down_at_ms:g} ms"]
+    if down_at_ms == 0:
+        return [f"comes at {up_at_ms:g} ms"]
+    if down_at_ms < up_at_ms:
+        return [f"down from {down_at_ms:g} to {up_at_ms:g} ms"]
+    return [f"comes at {up_at_ms:g} ms, dies at {down_at_ms:g} ms"]
 
 
 def rate_text(bps: float) -> str:

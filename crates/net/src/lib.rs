@@ -14,7 +14,7 @@ mod time;
 
 pub use event::EventQueue;
 pub use link::{Direction, Hop, HopCounters, Lane, Link};
-pub use loss::Loss;
+pub use loss::{Loss, Outage};
 pub use queue::{Capacity, Queue};
 pub use random::{Stream, Streams, key_of};
 pub use red::{Gentle, Red, RedConfig, RedUnit};

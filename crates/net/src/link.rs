@@ -95,7 +95,7 @@ impl Hop {
     pub fn admit(&mut self, arrival: SimTime, size_bytes: u32) -> Option<SimTime> {
         self.counters.offered_packets += 1;
         self.counters.offered_bytes += size_bytes as u64;
-        if self.loss.loses_next() {
+        if self.loss.loses_next(arrival) {
             self.counters.lost_packets += 1;
             return None;
         }

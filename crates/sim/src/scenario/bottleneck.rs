@@ -2,8 +2,8 @@
 //! time, and the paths through them.
 
 use loadpath_net::{
-    Bitrate, Capacity, Direction, Hop, Loss, Queue, RedConfig, RedUnit, SimDuration, Stream,
-    Streams,
+    Bitrate, Capacity, Direction, Hop, Loss, Queue, RedConfig, RedUnit, SimDuration, SimTime,
+    Stream, Streams,
 };
 
 use super::{PathsKind, QueueKind, Scenario};
@@ -91,6 +91,16 @@ impl Scenario {
                 Loss::Bernoulli { probability, stream: streams.stream("link.loss", index) }
             }
             _ => Loss::None,
+        };
+        let (down_at_ms, up_at_ms) = match bottleneck {
+            BottleneckId::First => (n.down_at_ms, n.up_at_ms),
+            BottleneckId::Second => (p.down_at_ms, p.up_at_ms),
+        };
+        let at = |ms| SimTime::ZERO + SimDuration::from_millis_f64(ms);
+        let loss = if down_at_ms == up_at_ms {
+            loss
+        } else {
+            loss.with_outage(at(down_at_ms), at(up_at_ms))
         };
         Hop::new(rate, delay, queue, loss)
     }
