@@ -7,7 +7,8 @@
 //!
 //! Deviations from the RFCs. Closing: the subflows send FIN, which stands for DATA_FIN too, once all data
 //! are acknowledged on the connection. A closed window is probed by PSH/ACK, which is answered at once,
-//! instead of by a byte beyond the window.
+//! instead of by a byte beyond the window. An end that gives up a subflow does not tell the other one, which finds
+//! out by its own timeouts.
 
 mod transmit;
 
