@@ -331,8 +331,8 @@ def test_the_verb(loadpath: Loadpath, tmp_path: Path) -> None:
 
 def rich_page() -> Graph:
     """All that a browser is known to do as the graph says, on one page."""
-    style = {"kind": "style", "ms": 0.0, "blocking": "style"}
-    event = {"kind": "event", "ms": 0.0}
+    style: dict[str, Any] = {"kind": "style", "ms": 0.0, "blocking": "style"}
+    event: dict[str, Any] = {"kind": "event", "ms": 0.0}
     html, script, css = "text/html", "text/javascript", "text/css"
 
     def of(name: str, *children: str, **fields: Any) -> dict[str, Any]:
