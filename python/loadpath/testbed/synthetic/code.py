@@ -19,6 +19,9 @@ LEAST_BUSY_MS = 0.1
 """Resolution of performance.now() (Chromium: third_party/blink/renderer/core/timing/performance.cc,
 100 microseconds without cross-origin isolation)."""
 
+_OWN_WORK = frozenset({"task", "loading", "requesting"})
+"""Kinds of other work that any page makes: the browser's tasks around requests and computations."""
+
 _CALLBACKS = {
     "requestAnimationFrame": "requestAnimationFrame({})",
     "requestIdleCallback": "requestIdleCallback({})",
@@ -29,8 +32,9 @@ _MESSAGE = "{{let c=new MessageChannel;c.port1.onmessage={};c.port2.postMessage(
 # A document that is open keeps the load event of the page around it waiting (HTML, "completely
 # finish loading" and open()).
 _HOLD = (
-    "if(!(window.lp|=0)){let f=document.createElement('iframe');f.style.display='none';"
-    "document.documentElement.append(f);(window.lpd=f.contentDocument).open()}lp++;"
+    "if(!(window.lp|=0)){if(!window.lpd){let f=document.createElement('iframe');"
+    "f.style.display='none';document.documentElement.append(f);lpd=f.contentDocument}"
+    "lpd.open()}lp++;"
 )
 _RELEASE = "if(!--lp)lpd.close();"
 
@@ -102,9 +106,7 @@ class Writer:
         if plan.is_resource(id):
             return self._insertion(id)
         if activity["type"] == "main_thread":
-            self.written.add(id)
-            busy = self._busy(id, activity["duration_ms"])
-            return f"setTimeout(()=>{{{busy}}});" if busy else ""
+            return self._other_work(id)
         match graph.kinds[id]:
             case Kind.TIMER:
                 return self._held(id, self._timer)
@@ -123,6 +125,17 @@ class Writer:
             f"{{let s=document.createElement('script');s.text='('+function(){{{code}}}+')()';"
             "document.documentElement.append(s)}"
         )
+
+    def _other_work(self, id: str) -> str:
+        """Main-thread work that follows a computation becomes part of it."""
+        self.written.add(id)
+        activity = self.plan.activities[id]
+        if activity["kind"] in _OWN_WORK:
+            detail = f"{activity['kind']}, not {activity['duration_ms']:.4g} ms"
+            self.plan.note(id, "other work takes what the browser needs", detail)
+            return ""
+        self.plan.note(id, "other work is done by the computation before it", activity["kind"])
+        return self._busy(id, activity["duration_ms"])
 
     def _held(self, id: str, write: Callable[[str, bool], str]) -> str:
         """An asynchronous callback; the load event waits for it if the graph's does."""
@@ -172,7 +185,7 @@ class Writer:
         match element:
             case Element.REQUEST:
                 return self._request(id, method, url, callbacks)
-            case Element.SCRIPT if self._is_written(id):
+            case Element.SCRIPT if plan.is_written(id):
                 tag = unmarked(self.tag(id, "", listens=False))
                 return f"document.write({js_string(tag)});"
             case Element.SCRIPT:
@@ -198,17 +211,6 @@ class Writer:
         while id not in self.written:
             self.written.add(id)
             id = self.plan.redirect.get(id, id)
-
-    def _is_written(self, id: str) -> bool:
-        """Whether the parser waits for a script that another one makes: document.write."""
-        plan, graph = self.plan, self.graph
-        [first, *_] = plan.evaluations(plan.target(id), Kind.SCRIPT)
-        children = {c for piece in plan.pieces[first] for c in graph.children[piece]}
-        frame = plan.activities[first]["frame"]
-        return plan.activities[first].get("blocking", "sync") == "sync" and any(
-            child in plan.document_of and plan.activities[child]["frame"] == frame
-            for child in children
-        )
 
     def _is_ordered(self, id: str) -> bool:
         """Whether an inserted script waits for more than its own response."""

@@ -376,6 +376,16 @@ class Plan:
             return True
         return bool(set(self.pieces[script]) & set(self.graph.parents[document.chunks[index + 1]]))
 
+    def is_written(self, resource: str) -> bool:
+        """Whether the parser waits for a script that another one makes: document.write."""
+        [first, *_] = self.evaluations(self.target(resource), Kind.SCRIPT)
+        frame = self.activities[first]["frame"]
+        return self.activities[first].get("blocking", "sync") == "sync" and any(
+            child in self.document_of and self.activities[child]["frame"] == frame
+            for piece in self.pieces[first]
+            for child in self.graph.children[piece]
+        )
+
     def is_nested(self, id: str) -> bool:
         """Whether the rest of the computation that starts it waits for it."""
         host = self.host[id]
