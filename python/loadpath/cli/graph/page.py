@@ -38,19 +38,15 @@ def page(
     if places is not None:
         refuse_existing(places, force=force)
     made = synthesise(graph)
-    counts = approximation_counts(made.approximations)
-    if json:
-        target = output or Path(f"{graph.name}.page.har")
-        write_atomic(target, msgspec.json.encode(made.archive), force=force)
+    archive = msgspec.json.encode(made.archive)
+    target = output or Path(f"{graph.name}.page.har")
+    if json and target != Path("-"):
+        write_atomic(target, archive, force=force)
         print_json({"path": str(target), "approximations": made.approximations})
     else:
-        write_output(
-            output, f"{graph.name}.page.har", msgspec.json.encode(made.archive), force=force
-        )
+        write_output(target, "", archive, force=force)
+        for count in approximation_counts(made.approximations):
+            example = f" ({count.example})" if count.example else ""
+            print_note(f"approximated: {count.number} times {count.cause}{example}")
     if places is not None:
         write_atomic(places, msgspec.json.encode(made.graph), force=force)
-    if json:
-        return
-    for count in counts:
-        example = f" ({count.example})" if count.example else ""
-        print_note(f"approximated: {count.number} \N{MULTIPLICATION SIGN} {count.cause}{example}")

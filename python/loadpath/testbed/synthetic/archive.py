@@ -287,8 +287,8 @@ class _Synthesis:
         status = 0 if failed else 200
         target = ""
         if id in plan.redirect and not failed:
-            status, target = 302, str(self.activities[plan.redirect[id]]["url"])
-            headers["Location"] = target.encode("ascii", "backslashreplace").decode()
+            status, target = 302, network_url(self.activities[plan.redirect[id]])
+            headers["Location"] = target
         wait_ms = activity.get("server_delay_ms")
         if wait_ms is None and not failed:
             plan.note(id, "its server delay is not known: none")
