@@ -21,6 +21,9 @@ __all__ = ["MOST_BYTES", "SyntheticPage", "synthesise", "synthetic_archive"]
 MOST_BYTES = 512 << 20
 """Bodies of a page, together: an archive is held in memory, in base64."""
 
+MOST_ACTIVITIES = 20_000
+"""Of a page: what keeps their order takes memory by the square of their number."""
+
 _DATE = "1970-01-01T00:00:00.000000+00:00"
 """Nothing was recorded: the same graph gives the same archive."""
 
@@ -81,6 +84,11 @@ class _Synthesis:
         root = self.activities[self.graph.root]
         if not str(root["url"]).lower().startswith(("http://", "https://")):
             raise GraphError(f"{self.graph.name}: the main document {root['url']!r} is not http(s)")
+        if len(self.activities) > MOST_ACTIVITIES:
+            raise GraphError(
+                f"{self.graph.name}: {len(self.activities)} activities, "
+                f"expected at most {MOST_ACTIVITIES}"
+            )
         resources = [a for a in self.activities.values() if a["type"] == "resource"]
         total = sum(resource["size_bytes"] for resource in resources)
         if total > MOST_BYTES:

@@ -5,7 +5,7 @@ stands a mark that `placed` takes out and turns into the place.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from loadpath.graphs.graph import Kind
 from loadpath.testbed.synthetic.bodies import css_string, html_attribute, js_string
@@ -18,6 +18,9 @@ _MARK = re.compile("\0([0-9]+)\0")
 LEAST_BUSY_MS = 0.1
 """Resolution of performance.now() (Chromium: third_party/blink/renderer/core/timing/performance.cc,
 100 microseconds without cross-origin isolation)."""
+
+MOST_NESTED = 20
+"""Functions within each other; more stand beside each other: V8's parser recurses."""
 
 _OWN_WORK = frozenset({"task", "loading", "requesting"})
 """Kinds of other work that any page makes: the browser's tasks around requests and computations."""
@@ -56,7 +59,8 @@ class Writer:
         """URL and column, from 1, of what has a place; the line is always the first."""
         self.written: set[str] = set()
         """What the code and tags so far bring about."""
-        self._writing: set[str] = set()
+        self._depth = 0
+        self._put_off: list[tuple[str, bool]] = []
 
     def mark(self, id: str) -> str:
         """A mark at the place of an activity."""
@@ -76,16 +80,31 @@ class Writer:
     def computation(self, first: str) -> str:
         """The code of a computation, all pieces."""
         plan = self.plan
-        if first in self._writing:
-            return ""
-        self._writing.add(first)
         self.written.update(plan.pieces[first])
+        self._depth += 1
         parts = []
         for piece in plan.pieces[first]:
             parts.append(self._busy(piece, plan.activities[piece]["duration_ms"]))
             parts += [self.action(child) for child in plan.hosted.get(piece, [])]
-        self._writing.discard(first)
+        self._depth -= 1
+        if self._depth == 0:
+            parts += self._late_functions()
         return "".join(parts)
+
+    def _late_functions(self) -> Iterator[str]:
+        """Functions that would have been nested too deeply, beside the code that uses them."""
+        while self._put_off:
+            first, held = self._put_off.pop()
+            self._depth += 1
+            yield f"function {self._name(first)}{self._body(first, held)}"
+            self._depth -= 1
+
+    def _name(self, first: str) -> str:
+        return f"lp{self.number[first]}"
+
+    def _body(self, first: str, held: bool) -> str:
+        mark = "" if self.graph.kinds[first] is Kind.TIMER else self.mark(first)
+        return f"{mark}(){{{self.computation(first)}{_RELEASE if held else ''}}}"
 
     def _busy(self, id: str, duration_ms: float) -> str:
         if duration_ms < LEAST_BUSY_MS:
@@ -96,8 +115,10 @@ class Writer:
 
     def function(self, first: str, *, held: bool = False) -> str:
         """A function that is a computation."""
-        release = _RELEASE if held else ""
-        return f"function{self.mark(first)}(){{{self.computation(first)}{release}}}"
+        if self._depth >= MOST_NESTED:
+            self._put_off.append((first, held))
+            return self._name(first)
+        return f"function{self._body(first, held)}"
 
     def action(self, id: str) -> str:
         """A statement within a computation that brings about another activity."""
@@ -144,9 +165,8 @@ class Writer:
 
     def _timer(self, id: str, held: bool) -> str:
         timeout_ms = self.plan.activities[id].get("timeout_ms", 0.0)
-        mark = self.mark(id)
-        function = f"function(){{{self.computation(id)}{_RELEASE if held else ''}}}"
-        return f"{mark}setTimeout({function},{timeout_ms:.10g});"
+        function = self.function(id, held=held)
+        return f"{self.mark(id)}setTimeout({function},{timeout_ms:.10g});"
 
     def _event(self, id: str) -> str:
         plan = self.plan
@@ -228,12 +248,9 @@ class Writer:
         return "".join(parts)
 
     def _callable(self, callback: str) -> str:
-        if self._is_listener(callback):
+        if self.is_event(callback):
             return self.function(callback)
         return f"()=>{{{self.action(callback)}}}"
-
-    def _is_listener(self, callback: str) -> bool:
-        return self.graph.kinds[callback] is Kind.EVENT
 
     def event_of(self, id: str, callback: str) -> str:
         """The event of a resource's element that a callback listens to."""
@@ -346,7 +363,7 @@ class Writer:
             for other in found[1:]:
                 self.plan.note(other, "one handler with another listener of the same element")
             code = "".join(
-                self.mark(c) + self.computation(c) if self._is_listener(c) else self.action(c)
+                self.mark(c) + self.computation(c) if self.is_event(c) else self.action(c)
                 for c in found
             )
             parts.append(f" on{event}={html_attribute(code)}")
@@ -411,10 +428,11 @@ class Writer:
         target = plan.target(id) if plan.is_resource(id) else id
         sheets = plan.evaluations(target, Kind.STYLE) if plan.is_resource(id) else [id]
         found = []
-        for sheet in sheets:
-            for child in self._started(sheet):
+        while sheets:
+            for child in self._started(sheets.pop()):
                 if plan.is_resource(child) and plan.element(child) is Element.STYLE:
-                    found += [self.hook(child), *self._further_hooks(child)]
+                    found.append(self.hook(child))
+                    sheets += plan.evaluations(plan.target(child), Kind.STYLE)
         return found
 
     def _hooks(self, id: str) -> str:
