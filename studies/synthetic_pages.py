@@ -94,7 +94,7 @@ def examine(
     page = Page(name=name, corpus=corpus)
     try:
         graph = read_graph(source)
-        made = synthesise(graph)
+        made = synthesise(graph, scheme="https")
         page.approximations = dict(Counter(a.cause for a in made.approximations))
         folder = work / "profiles" / name
         if not folder.is_dir():
@@ -352,15 +352,15 @@ INTRODUCTION = """# Page graphs as pages for real browsers
 
 Written by `make study-synthetic`; the same numbers are in [synthetic.csv](synthetic.csv).
 
-Each graph is made into a page (`loadpath graph page`) that is served on loopback (HTTP/1.1, the
-graph's server delays) and profiled in Chromium. The graph that is built from the profile is
-compared, in the canonical form of `loadpath graph diff`, with the one that the page was made
-from: nodes and dependencies that it has, too, and nodes that only it has. A dependency counts as
-lost if either end is. Then both graphs are simulated over the same networks (profile `linux`,
-HTTP/2, no loss): the error is that of the page's graph against the original, in load time, as
-measured and with the original's main-thread times ("same durations", which leaves what structure,
-sizes and server delays make). Structure: **observed**. Load times: **simulated**. Main-thread
-time of the page ("busy") is measured on this machine while it loads.
+Each graph is made into a page (`loadpath graph page`) that is served on loopback (HTTP/1.1 over
+TLS, all of it https, the graph's server delays) and profiled in Chromium. The graph that is built
+from the profile is compared, in the canonical form of `loadpath graph diff`, with the one that
+the page was made from: nodes and dependencies that it has, too, and nodes that only it has. A
+dependency counts as lost if either end is. Then both graphs are simulated over the same networks
+(profile `linux`, HTTP/2, no loss): the error is that of the page's graph against the original, in
+load time, as measured and with the original's main-thread times ("same durations", which leaves
+what structure, sizes and server delays make). Structure: **observed**. Load times: **simulated**.
+Main-thread time of the page ("busy") is measured on this machine while it loads.
 
 Measured on {machine}, {date}; {runs} timing passes a page; load average {load:.2f} at the end.
 

@@ -22,7 +22,13 @@ from loadpath.graphs.build.builder import build_graph
 from loadpath.graphs.build.recording import read_recording
 from loadpath.pages import example_names
 from loadpath.profiler import record_profile
-from loadpath.testbed.synthetic import MOST_BYTES, SyntheticPage, synthesise, synthetic_archive
+from loadpath.testbed.synthetic import (
+    MOST_BYTES,
+    Scheme,
+    SyntheticPage,
+    synthesise,
+    synthetic_archive,
+)
 from loadpath.testbed.synthetic.bodies import css_string, html_attribute, js_string
 from page_builder import URL, all_kinds, evaluation, events, graph, page, resource
 
@@ -298,6 +304,15 @@ def test_nothing_is_dropped_silently(page: Graph) -> None:
     # What it says of the graph is a graph again.
     Graph.from_json(json.dumps(made.graph).encode(), "places")
     msgspec.json.encode(made.archive)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_scheme_of_all_urls(scheme: Scheme) -> None:
+    made = synthesise(all_kinds(), scheme=scheme)
+    urls = [entry["request"]["url"] for entry in made.archive["log"]["entries"]]
+    assert {url.partition(":")[0] for url in urls} == {scheme}
+    page = json.dumps(made.graph)
+    assert ("http://" in page, "https://" in page) == (scheme == "http", scheme == "https")
 
 
 def test_every_kind_of_activity() -> None:

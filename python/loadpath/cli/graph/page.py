@@ -10,7 +10,7 @@ from loadpath.cli.console import print_json, print_note, write_output
 from loadpath.cli.options import Force, Output, Page
 from loadpath.graphs import read_graph
 from loadpath.output import refuse_existing, write_atomic
-from loadpath.testbed.synthetic import approximation_counts, synthesise
+from loadpath.testbed.synthetic import Scheme, approximation_counts, synthesise
 
 
 def page(
@@ -25,6 +25,15 @@ def page(
             "a profile of the page is to be compared with.",
         ),
     ] = None,
+    scheme: Annotated[
+        Scheme | None,
+        typer.Option(
+            "--scheme",
+            help="Of all URLs: https for servers of HTTP/2 and HTTP/3, http for HTTP/1.1 in the "
+            "clear. By default they stay as they are.",
+            show_default=False,
+        ),
+    ] = None,
     force: Force = False,
     json: Annotated[
         bool, typer.Option("--json", help="What is approximated, as JSON on standard output.")
@@ -37,7 +46,7 @@ def page(
     graph = read_graph(page)
     if places is not None:
         refuse_existing(places, force=force)
-    made = synthesise(graph)
+    made = synthesise(graph, scheme=scheme)
     archive = msgspec.json.encode(made.archive)
     target = output or Path(f"{graph.name}.page.har")
     if json and target != Path("-"):
