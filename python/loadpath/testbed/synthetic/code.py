@@ -374,6 +374,8 @@ class Writer:
         plan = self.plan
         parts = []
         end = self.mark(chunk)
+        if len(plan.hosted.get(chunk, [])) > 1:
+            plan.note(chunk, "several tags, where the browser sees as many chunks")
         for id in plan.hosted.get(chunk, []):
             if plan.is_resource(id):
                 tag = self.tag(id, chunk)
@@ -387,7 +389,9 @@ class Writer:
                 css = self.style(id, self.hook(id))
                 parts.append(f"{metas}<style id={self.hook(id)}>{css}</style>")
             elif self.graph.kinds[id] in (Kind.SCRIPT, Kind.SET_UP):
-                parts.append(f"<script>{self.mark(id)}{self.computation(id)}</script>")
+                # An empty script is not run (HTML, "prepare the script element").
+                code = self.computation(id) or "0"
+                parts.append(f"<script>{self.mark(id)}{code}</script>")
             else:
                 plan.note(id, "registered by an inline script that the graph does not have")
                 parts.append(f"<script>{self.action(id)}</script>")
