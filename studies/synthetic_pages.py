@@ -393,17 +393,18 @@ Measured on {machine}, {date}; {runs} timing passes a page; load average {load:.
 READING = """
 ## Reading it
 
-* The examples are made of published counts and sizes: hardly any of them has computation, and none knows
-  what requests and parsing cost a browser. Their structure comes back whole; their load times differ by
-  main-thread time alone, the more the faster the network.
-* The corpus was recorded in 2016 by another browser and other rules. Where it has load listeners of
-  scripts behind the resource, browsers run them behind the evaluation; where its load event waits for an
-  XMLHttpRequest or a timer, the page holds the load event by a frame that no profile shows.
-* V8 traces no calls within calls: listeners of events that a script dispatches are not seen ("missing
-  event"), and what they do counts as the script's.
+* The examples are made of published counts and sizes: hardly any of them has computation, and
+  none knows what requests and parsing cost a browser. Their structure comes back whole; their
+  load times differ by main-thread time alone, the more the faster the network.
+* The corpus was recorded in 2016 by another browser and other rules. Where it has load listeners
+  of scripts behind the resource, browsers run them behind the evaluation; where its load event
+  waits for an XMLHttpRequest or a timer, the page holds the load event by a frame that no profile
+  shows.
+* V8 traces no calls within calls: listeners of events that a script dispatches are not seen
+  ("missing event"), and what they do counts as the script's.
 * Images that a script makes are requested when it ends, so that pieces of a computation merge.
-* Several tags at the end of a chunk are several chunks for a browser; listeners of completion need a
-  script that registers them ("further parse chunk", "further script").
+* Several tags at the end of a chunk are several chunks for a browser; listeners of completion
+  need a script that registers them ("further parse chunk", "further script").
 * Two resources of the same URL share one body, and the browser's cache serves the second.
 """
 
