@@ -33,13 +33,14 @@ _CALLBACKS = {
 _MESSAGE = "{{let c=new MessageChannel;c.port1.onmessage={};c.port2.postMessage(0)}}"
 
 # A document that is open keeps the load event of the page around it waiting (HTML, "completely
-# finish loading" and open()).
+# finish loading" and open()). close() would dispatch that event within the code that calls it; a
+# navigation ends by itself, and open() cancels one that has begun.
 _HOLD = (
-    "if(!(window.lp|=0)){if(!window.lpd){let f=document.createElement('iframe');"
-    "f.style.display='none';document.documentElement.append(f);lpd=f.contentDocument}"
-    "lpd.open()}lp++;"
+    "if(!(window.lp|=0)){if(!window.lpf){lpf=document.createElement('iframe');"
+    "lpf.style.display='none';document.documentElement.append(lpf)}"
+    "lpf.contentDocument.open()}lp++;"
 )
-_RELEASE = "if(!--lp)lpd.close();"
+_RELEASE = "if(!--lp)lpf.contentWindow.location.replace('about:blank');"
 
 
 def unmarked(text: str) -> str:
