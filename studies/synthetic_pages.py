@@ -405,6 +405,8 @@ READING = """
 * Images that a script makes are requested when it ends, so that pieces of a computation merge.
 * Several tags at the end of a chunk are several chunks for a browser; listeners of completion
   need a script that registers them ("further parse chunk", "further script").
+* Building a graph drops timers and callbacks that lead to no request, and puts timers of more than
+  a second behind the load event ("missing timer").
 * Two resources of the same URL share one body, and the browser's cache serves the second.
 """
 
