@@ -137,7 +137,7 @@ def _measure_once(
         settings |= LinkSettings(drop_down=down, drop_up=up)
     tap.unlink(missing_ok=True)
     with open_link(**settings) as link:
-        with serve_transfers(link, multipath=multipath):
+        with serve_transfers(link, multipath=multipath, congestion=congestion):
             fetched = [fetch(link, size, multipath=multipath) for size in sizes]
         report = link.close()
     packets = read_tap(tap)
