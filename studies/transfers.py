@@ -75,6 +75,9 @@ class Run(msgspec.Struct, kw_only=True):
     """What both programs took to answer the handshake and the request."""
     program_ms: float
     """From the call of connect() to the last byte, by the client."""
+    waited_ms: float
+    """How long both programs were ready to run and got no processor, all waits together; most of it
+    does not delay the transfer, but it tells of a busy machine."""
     congestion: str
     retransmissions: int
     multipath: bool
@@ -139,6 +142,7 @@ def _measure_once(case: Case, congestion: str, size: int, tap: Path, multipath: 
     run.program_ms = fetched.total_ms
     run.congestion = fetched.congestion
     run.multipath = fetched.multipath
+    run.waited_ms = fetched.waited_ms
     return run
 
 
@@ -149,6 +153,7 @@ def _run(packets: Sequence[TapPacket], port: int, size: int, report: LinkReport)
         wire_ms=0.0,
         thinking_ms=0.0,
         program_ms=0.0,
+        waited_ms=0.0,
         congestion="",
         retransmissions=0,
         multipath=False,

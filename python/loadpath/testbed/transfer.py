@@ -8,7 +8,8 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import msgspec
 
@@ -40,6 +41,8 @@ class Fetched(msgspec.Struct, frozen=True):
     """Congestion controller of the server's socket; all of them if its subflows differ."""
     retransmissions: int
     """Of the server's socket, or of all its subflows."""
+    waited_ms: float
+    """How long both programs were ready to run and got no processor."""
     subflows: int
     """Of MPTCP at the end of the transfer; none if it was TCP."""
 
@@ -104,14 +107,24 @@ def _serve(address: str, multipath: str, congestion: str) -> None:
                     # MPTCP passes it on to its subflows, those to come too.
                     name = congestion.encode()
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name)
+                waited = _waited_ms()
                 (size,) = struct.unpack("!Q", _receive(connection, REQUEST_BYTES)[:8])
                 connection.sendall(bytes(size))
+                waited = _waited_ms() - waited
                 # The client tells when it has all; what the socket did is then asked for by it.
                 if _receive(connection, 1):
-                    connection.sendall(_socket_summary(connection))
+                    connection.sendall(_summary(connection, waited))
 
 
-def _socket_summary(connection: socket.socket) -> bytes:
+def _waited_ms() -> float:
+    """How long this process was ready to run and did not, so far; 0 if the kernel does not tell."""
+    # Documentation/scheduler/sched-stats.rst: time running, time waiting (both ns), time slices.
+    with suppress(OSError, IndexError):
+        return int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e6
+    return 0.0
+
+
+def _summary(connection: socket.socket, waited_ms: float) -> bytes:
     """What the kernel used for a connection; it is the only one that is open."""
     port = connection.getpeername()[1]
     sockets = [each for each in own_sockets() if each.subflow or each.peer[1] == port]
@@ -119,6 +132,7 @@ def _socket_summary(connection: socket.socket) -> bytes:
         "congestion": ", ".join(sorted({each.congestion for each in sockets})),
         "retransmissions": sum(each.retransmissions for each in sockets),
         "subflows": sum(each.subflow for each in sockets),
+        "server_waited_ms": waited_ms,
     }
     return json.dumps(summary).encode().ljust(_SUMMARY_BYTES)
 
@@ -127,7 +141,7 @@ def _fetch(address: str, size: str, multipath: str) -> None:
     wanted = int(size)
     buffer = memoryview(bytearray(1 << 18))
     with _socket(multipath) as connection:
-        start = time.monotonic()
+        waited, start = _waited_ms(), time.monotonic()
         connection.connect((address, PORT))
         connected = time.monotonic()
         connection.sendall(struct.pack("!Q", wanted).ljust(REQUEST_BYTES, b"\0"))
@@ -137,7 +151,7 @@ def _fetch(address: str, size: str, multipath: str) -> None:
             if not count:
                 raise SystemExit(f"the server closed after {received} bytes")
             received += count
-        end = time.monotonic()
+        end, waited = time.monotonic(), _waited_ms() - waited
         port = connection.getsockname()[1]
         connection.sendall(b"\0")
         summary = json.loads(_receive(connection, _SUMMARY_BYTES))
@@ -146,6 +160,7 @@ def _fetch(address: str, size: str, multipath: str) -> None:
         "port": port,
         "connect_ms": 1e3 * (connected - start),
         "total_ms": 1e3 * (end - start),
+        "waited_ms": waited + summary.pop("server_waited_ms"),
     }
     print(json.dumps(result | summary))
 
