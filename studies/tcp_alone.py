@@ -282,7 +282,7 @@ def by_link(cells: Sequence[Cell], congestion: str, sizes: Sequence[int]) -> lis
 
 def overlay(congestion: str, pairs: Sequence[tuple[str, Run, Simulated]]) -> str:
     """What was sent when, measured and simulated, a panel a link."""
-    columns, width, height, gap = 2, 560, 250, 60
+    columns, width, height, gap = 2, 560, 250, 80
     rows = -(-len(pairs) // columns)
     canvas = Canvas(
         columns * (width + gap) + gap,

@@ -82,7 +82,8 @@ class Run(msgspec.Struct, kw_only=True):
     retransmissions: int
     multipath: bool
     sent: list[tuple[float, int]]
-    """When the server sent what: ms since the SYN, first byte of the response in the segment."""
+    """When the server sent what: ms since the SYN without `thinking_ms`, first byte of the response
+    in the segment."""
     lost: list[tuple[float, int]]
     """What of it was lost or dropped."""
     path_bytes: list[int]
@@ -164,7 +165,9 @@ def _run(packets: Sequence[TapPacket], port: int, size: int, report: LinkReport)
         reasons=report.verdict.reasons,
     )
     seen = _connection(packets, port)
-    origin = seen[0][0].ns
+    # All data come after what the programs took.
+    run.thinking_ms = _thinking_ms(seen)
+    origin = seen[0][0].ns + round(1e6 * run.thinking_ms)
     first = {_client(p, s): s.seq + 1 for p, s in seen if s.syn and _is_down(p, s)}
     sent: set[tuple[tuple[str, int], int]] = set()
     mappings: dict[tuple[str, int], int] = {}
@@ -183,6 +186,9 @@ def _run(packets: Sequence[TapPacket], port: int, size: int, report: LinkReport)
             # Data of a subflow are counted from 1 in a mapping.
             mappings[client] = number - base - (in_subflow - 1)
         offset = (place + mappings.get(client, 0)) % 2**32
+        if offset >= size:
+            # What the server tells of its socket.
+            continue
         if packet.entered:
             run.retransmissions += (client, place) in sent
             sent.add((client, place))
@@ -198,8 +204,6 @@ def _run(packets: Sequence[TapPacket], port: int, size: int, report: LinkReport)
     if sum(run.path_bytes) != size:
         run.on_time = False
         run.reasons += (f"the capture has {sum(run.path_bytes)} bytes of {size}",)
-    run.thinking_ms = _thinking_ms(seen)
-    run.wire_ms -= run.thinking_ms
     return run
 
 
