@@ -1,6 +1,7 @@
 //! The sending half: what may be sent now, and what an ACK or a timeout means.
 
 mod fast_open;
+mod rack;
 mod shared_pool;
 mod tail_probe;
 
@@ -8,6 +9,7 @@ use loadpath_net::{SimDuration, SimTime};
 
 use crate::congestion::{AckSample, Controller, LossSignal};
 use crate::growth::GrowthGate;
+use crate::rack::{Pending, Rack};
 use crate::rtt::RttEstimator;
 use crate::sent::{Sent, SentLog};
 use crate::tail_loss::TailLoss;
@@ -78,6 +80,8 @@ pub(crate) struct Sender {
     probe_backoff: u32,
     probe_due: bool,
     tail_loss: TailLoss,
+    /// Losses are found by time, in a way of their own (`sender/rack.rs`).
+    rack: Option<Box<Rack>>,
     /// The pool that this subflow shares had more when this subflow last sent of it.
     shared_pool_has_more: bool,
     /// End of the last short segment with which all that was written had left.
@@ -128,6 +132,7 @@ impl Sender {
             probe_backoff: 0,
             probe_due: false,
             tail_loss: TailLoss::new(config),
+            rack: crate::rack::of(config),
             shared_pool_has_more: false,
             short_end: 0,
             fin: Fin::No,
@@ -174,7 +179,10 @@ impl Sender {
     }
 
     pub fn sample_rtt(&mut self, rtt: SimDuration) {
-        self.rtt.sample(rtt);
+        if let Some(rack) = &mut self.rack {
+            rack.min_rtt = rack.min_rtt.min(rtt);
+        }
+        self.rtt.sample(rtt, self.log.una(), self.log.next());
     }
 
     pub fn unsent_bytes(&self) -> u64 {
@@ -254,13 +262,18 @@ impl Sender {
         }
         let window_changed = self.offered(segment) != self.peer_window;
         self.update_window(now, segment);
-        if segment.ack > self.log.una() {
+        if self.rack.is_some() {
+            if self.probe_deadline.is_none() || segment.ack > self.log.una() {
+                let bare = segment.span() == 0 && !window_changed && !window_only;
+                self.on_ack_rack(now, segment, bare, stats);
+            }
+        } else if segment.ack > self.log.una() {
             self.on_new_ack(now, segment, stats);
         } else if self.log.outstanding() > 0 && self.probe_deadline.is_none() {
             let news = self.take_report(segment);
             // RFC 5681, section 2; with SACK it is the news that counts (RFC 6675, section 2).
             let duplicate = match self.config.recovery {
-                Recovery::Sack => news,
+                Recovery::Sack | Recovery::Rack => news,
                 _ => segment.span() == 0 && !window_changed && !window_only,
             };
             if duplicate {
@@ -317,8 +330,9 @@ impl Sender {
     fn on_new_ack(&mut self, now: SimTime, segment: &Segment, stats: &mut Stats) {
         if segment.echo <= now {
             let rtt = now.since(segment.echo);
-            self.rtt.sample(rtt);
-            self.controller.on_rtt_sample(now, rtt);
+            let (una, next) = (self.log.una(), self.log.next());
+            self.rtt.sample(rtt, una, next);
+            self.controller.on_rtt_sample(now, rtt, una, next);
         }
         let may_grow = self.growth.allows(&self.controller, self.log.pipe());
         let outstanding_before = self.log.outstanding();
@@ -437,14 +451,9 @@ impl Sender {
 
     fn enter_recovery(&mut self, stats: &mut Stats) {
         stats.recoveries += 1;
-        let in_use = match self.config.loss_window {
-            LossWindow::FlightSize => self.log.outstanding(),
-            LossWindow::FlightSizeRfc5681 => self.log.outstanding() - self.limited_bytes,
-            LossWindow::Cwnd => self.controller.cwnd(),
-        };
-        self.controller.on_loss(LossSignal::Recovery, in_use);
+        self.controller.on_loss(LossSignal::Recovery, self.window_in_use());
         let inflation = match self.config.recovery {
-            Recovery::Sack => 0,
+            Recovery::Sack | Recovery::Rack => 0,
             // The segments that the duplicate ACKs say have left the network.
             _ => u64::from(self.dup_acks) * self.mss,
         };
@@ -460,9 +469,21 @@ impl Sender {
         self.tail_loss.end();
     }
 
+    /// What the threshold is a share of.
+    fn window_in_use(&self) -> u64 {
+        match self.config.loss_window {
+            LossWindow::FlightSize => self.log.outstanding(),
+            LossWindow::FlightSizeRfc5681 => self.log.outstanding() - self.limited_bytes,
+            LossWindow::Cwnd => self.controller.cwnd(),
+        }
+    }
+
     // ---- timers
 
     fn arm_rto(&mut self, now: SimTime) {
+        if let Some(rack) = &mut self.rack {
+            rack.pending = Pending::Timeout;
+        }
         self.rto_set_at = now;
         self.rto_deadline = Some(now + self.rtt.rto());
     }
@@ -478,6 +499,9 @@ impl Sender {
         }
         if self.rto_deadline.is_none_or(|at| at > now) {
             return None;
+        }
+        if self.rack.is_some() {
+            return self.on_timer_rack(now, stats);
         }
         let with_todays_estimate = self.rto_set_at + self.rtt.rto();
         if self.config.rearm_stale_rto && with_todays_estimate > now {
@@ -544,7 +568,7 @@ impl Sender {
             if let Some(sent) = self.poll_again(now, stats) {
                 return Some(sent);
             }
-            if self.log.has_waiting() {
+            if self.log.has_waiting() && !self.holds_back() {
                 return None;
             }
         }
@@ -554,10 +578,10 @@ impl Sender {
             }
         } else if self.fin == Fin::Wanted {
             // FIN needs no room in a window: it carries nothing.
-            self.fin = Fin::Sent;
-            let sent = self.log.push(MessageId(0), 0, 0, Flags::FIN);
-            self.after_sending(now);
-            return Some((sent, false));
+            return Some((self.push_fin(now), false));
+        }
+        if self.stop_holding_back() {
+            return self.poll_again(now, stats);
         }
         self.poll_rescue(now, stats)
     }
@@ -566,9 +590,15 @@ impl Sender {
     pub fn poll_again(&mut self, now: SimTime, stats: &mut Stats) -> Option<(Sent, bool)> {
         if self.probe_due {
             self.probe_due = false;
-            return self.probe(stats);
+            return match self.send_probe_rack(now, stats) {
+                None if self.probe_deadline.is_some() => self.probe(stats),
+                sent => sent,
+            };
         }
         if self.log.has_waiting() {
+            if self.holds_back() {
+                return None;
+            }
             let room = self.controller.cwnd() >= self.log.pipe() + self.mss;
             if self.resend_at_once || room {
                 self.resend_at_once = false;
@@ -663,6 +693,9 @@ impl Sender {
         self.idle_since = None;
         self.after_sending(now);
         self.growth.on_sent(&self.log, self.flight());
+        if self.rack.is_some() {
+            self.after_new_rack(now);
+        }
         if !self.tail_loss.is_off() {
             self.schedule_probe(now);
         }
@@ -687,7 +720,7 @@ impl Sender {
         if self.dup_acks == 0
             || self.phase != Phase::Open
             || !self.config.limited_transmit
-            || self.config.recovery == Recovery::Sack
+            || self.config.recovery.has_reports()
         {
             return 0;
         }
@@ -766,7 +799,21 @@ impl Sender {
         stats.retransmissions += 1;
         stats.retransmitted_bytes += u64::from(sent.len);
         self.after_sending(now);
+        if self.rack.is_some() {
+            self.after_again_rack(now, &sent);
+        }
         (sent, true)
+    }
+
+    /// FIN leaves alone.
+    fn push_fin(&mut self, now: SimTime) -> Sent {
+        self.fin = Fin::Sent;
+        let sent = self.log.push(MessageId(0), 0, 0, Flags::FIN);
+        self.after_sending(now);
+        if self.rack.is_some() {
+            self.after_new_rack(now);
+        }
+        sent
     }
 
     #[inline]

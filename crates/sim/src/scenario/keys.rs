@@ -326,7 +326,17 @@ sections! {
         #[doc = "How losses are found and repaired."]
         recovery: Recovery, (),
         pcp Recovery::Nack, "thesis Table 3.2, appendix B",
-        linux Recovery::Sack, "Linux tcp_sack";
+        linux Recovery::Rack, "Linux tcp_recovery.c: RACK (RFC 8985) with SACK";
+
+        #[doc = "Proportional rate reduction in fast recovery; with recovery rack only."]
+        prr: bool, (),
+        pcp false, "not in the thesis",
+        linux true, "RFC 6937; Linux tcp_cwnd_reduction";
+
+        #[doc = "F-RTO, which takes needless timeouts back; with recovery rack only."]
+        frto: bool, (),
+        pcp false, "not in the thesis",
+        linux true, "RFC 5682; Linux tcp_frto";
 
         #[doc = "Congestion window at the end of fast recovery."]
         recovery_exit: RecoveryExit, (),
@@ -343,6 +353,11 @@ sections! {
         pcp Congestion::NewReno, "thesis Table 3.2",
         linux Congestion::Cubic, "Linux tcp_congestion_control";
 
+        #[doc = "Details of CUBIC: those of the standard or of the kernel."]
+        cubic: CubicKind, (),
+        pcp CubicKind::Rfc9438, "RFC 9438",
+        linux CubicKind::Linux, "Linux tcp_cubic.c";
+
         #[doc = "Growth in slow start."]
         slow_start: SlowStart, (),
         pcp SlowStart::PerAck, "ns-3 TcpNewReno: one segment an ACK",
@@ -351,7 +366,7 @@ sections! {
         #[doc = "What ends the first slow start besides a loss: nothing, or the signs of HyStart."]
         slow_start_exit: SlowStartExitKind, (),
         pcp SlowStartExitKind::Loss, "ns-3 TcpNewReno",
-        linux SlowStartExitKind::Loss, "Linux's CUBIC has HyStart; off until it was compared with a kernel";
+        linux SlowStartExitKind::HyStartLinux, "Linux tcp_cubic.c, hystart_update";
 
         #[doc = "Largest gap between the ACKs of a train, for HyStart."]
         hystart_ack_delta_ms: f64, MS,
@@ -391,7 +406,7 @@ sections! {
         #[doc = "Probes for lost last segments."]
         tail_loss_probe: TailLossProbe, (),
         pcp TailLossProbe::Off, "thesis Table 3.3 has none; signalled is its section 6.4.5, delayed-ack its Algorithm 9",
-        linux TailLossProbe::Off, "Linux has RACK-TLP (RFC 8985), which is not modelled";
+        linux TailLossProbe::Rack, "RFC 8985 section 7; Linux tcp_send_loss_probe";
     }
 
     /// The second path of thesis Figure 6.2. The first is that of `network`; both share the servers'

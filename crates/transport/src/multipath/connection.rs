@@ -24,7 +24,8 @@ use crate::endpoint::{Endpoint, Failure, Stats};
 use crate::receiver::{AckDue, Receiver};
 use crate::unsent::{Chunk, UnsentPool};
 use crate::{
-    Delivery, DeliveryOrder, Flags, Message, PathId, Recovery, Segment, TailLossProbe, TcpConfig,
+    AckPolicy, Delivery, DeliveryOrder, Flags, Message, PathId, Recovery, Segment, TailLossProbe,
+    TcpConfig,
 };
 
 /// Why data are to be sent again on another subflow.
@@ -104,6 +105,7 @@ impl MultipathEndpoint {
             send_buffer_bytes: u64::MAX,
             receive_buffer_bytes: u64::MAX,
             delivery: DeliveryOrder::OutOfOrder,
+            tuned_window: false,
             ..config.tcp
         };
         let subflow = |i: usize| {
@@ -112,7 +114,13 @@ impl MultipathEndpoint {
         };
         let count = usize::from(config.subflows).clamp(1, MAX_SUBFLOWS);
         let mut receiver =
-            Receiver::new(&TcpConfig { mss, recovery: Recovery::NewReno, ..config.tcp });
+            Receiver::new(&TcpConfig {
+                mss,
+                recovery: Recovery::NewReno,
+                acks: AckPolicy::Counted,
+                tuned_window: false,
+                ..config.tcp
+            });
         // Data begin at 1 on both sides, as if a SYN had been seen.
         receiver.on_syn(&Segment::default());
         MultipathEndpoint {
