@@ -92,6 +92,11 @@ pub struct TcpConfig {
 }
 
 impl TcpConfig {
+    /// The same with a receiver that counts, and whose window is its buffer.
+    pub(crate) fn fixed(self) -> TcpConfig {
+        TcpConfig { acks: AckPolicy::Counted, tuned_window: false, ..self }
+    }
+
     /// The plain standard: each value from the RFC that its field names, no option of the thesis. A
     /// base to write others on.
     pub const fn standard() -> TcpConfig {

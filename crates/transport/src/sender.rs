@@ -4,6 +4,7 @@ mod fast_open;
 mod rack;
 mod shared_pool;
 mod tail_probe;
+mod window;
 
 use loadpath_net::{SimDuration, SimTime};
 
@@ -19,9 +20,6 @@ use crate::{
     Failure, Flags, LossWindow, Message, MessageId, PartialAckTimer, Recovery, RecoveryExit,
     Report, Segment, Stats, TcpConfig, WindowRoom,
 };
-
-/// Window of a subflow: the connection's is the one that counts (RFC 6824, section 3.3.5).
-const OPEN_WINDOW: u32 = 1 << 30;
 
 /// Whether a loss is being repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,21 +228,6 @@ impl Sender {
 
     // ---- ACKs
 
-    /// The window that a segment offers to this sender.
-    #[inline]
-    fn offered(&self, segment: &Segment) -> u32 {
-        if self.shares_window { OPEN_WINDOW } else { segment.window }
-    }
-
-    /// The window of a SYN.
-    pub fn set_peer_window(&mut self, segment: &Segment) {
-        self.peer_window = self.offered(segment);
-        self.largest_peer_window = self.peer_window;
-        self.peer_edge = self.log.una() + u64::from(self.peer_window);
-        self.window_seq = segment.seq;
-        self.window_ack = segment.ack;
-    }
-
     /// A segment with an acknowledgement arrived.
     ///
     /// `window_only` says that it tells nothing but a new window, in a way that `segment` itself does not
@@ -281,27 +264,6 @@ impl Sender {
             }
             if self.tail_loss.is_planned() {
                 self.schedule_probe(now);
-            }
-        }
-    }
-
-    fn update_window(&mut self, now: SimTime, segment: &Segment) {
-        let newer = segment.seq > self.window_seq
-            || (segment.seq == self.window_seq && segment.ack >= self.window_ack);
-        if !newer {
-            return;
-        }
-        self.window_seq = segment.seq;
-        self.window_ack = segment.ack;
-        self.peer_window = self.offered(segment);
-        self.largest_peer_window = self.largest_peer_window.max(self.peer_window);
-        self.peer_edge = segment.ack + u64::from(self.peer_window);
-        if self.probe_deadline.is_some() && !self.blocked_by_peer() {
-            self.probe_deadline = None;
-            self.probe_backoff = 0;
-            self.probe_due = false;
-            if self.log.outstanding() > 0 {
-                self.arm_rto(now);
             }
         }
     }
@@ -553,12 +515,6 @@ impl Sender {
         None
     }
 
-    fn arm_probe(&mut self, now: SimTime) {
-        let wait = self.rtt.rto() * (1 << self.probe_backoff.min(32));
-        self.probe_deadline = Some(now + wait.min(self.config.max_rto));
-        self.probe_backoff += 1;
-    }
-
     // ---- transmission
 
     /// The next segment to send now and whether it was sent before.
@@ -733,53 +689,6 @@ impl Sender {
             WindowRoom::WhatFits if last_of_all => window >= pipe + u64::from(len),
             _ => window >= pipe + self.mss,
         }
-    }
-
-    /// Length of the next new segment as far as the other side's window and the send buffer go; `None`
-    /// if they hold it back.
-    #[inline(always)]
-    fn allowed_len(&mut self, now: SimTime) -> Option<u32> {
-        let len = self.unsent.next_len(self.config.mss);
-        if self.log.outstanding() + u64::from(len) > self.config.send_buffer_bytes
-            && self.log.outstanding() > 0
-        {
-            return None;
-        }
-        let room = self.peer_edge.saturating_sub(self.log.next());
-        if room >= u64::from(len) {
-            return Some(len);
-        }
-        if self.blocked_by_peer() {
-            if self.log.outstanding() == 0 && self.probe_deadline.is_none() {
-                self.arm_probe(now);
-            }
-            return None;
-        }
-        Some(room as u32)
-    }
-
-    /// The other side's window has no room for a segment, nor for half the largest window it ever
-    /// offered (RFC 1122, section 4.2.3.4).
-    fn blocked_by_peer(&self) -> bool {
-        let room = self.peer_edge.saturating_sub(self.log.next());
-        let wanted = u64::from(self.unsent.next_len(self.config.mss));
-        if self.log.next() > self.peer_edge {
-            return true;
-        }
-        room < wanted && (room == 0 || room < u64::from(self.largest_peer_window / 2))
-    }
-
-    /// A byte beyond the window, to be told when it opens (RFC 9293, section 3.8.6.1).
-    fn probe(&mut self, stats: &mut Stats) -> Option<(Sent, bool)> {
-        stats.window_probes += 1;
-        if let Some(first) = self.log.first() {
-            return Some((first, true));
-        }
-        let chunk = self.unsent.take(1)?;
-        let flags = if chunk.end { Flags::PSH } else { Flags::default() };
-        stats.data_segments += 1;
-        stats.data_bytes += 1;
-        Some((self.log.push(chunk.message, chunk.offset, chunk.len, flags), false))
     }
 
     /// RFC 6675 `NextSeg`, rules (3) and (4).

@@ -118,6 +118,8 @@ impl Scenario {
             ack_push_at_once: t.ack_push_at_once,
             dup_ack_threshold: t.dup_ack_threshold as u32,
             limited_transmit: t.limited_transmit,
+            acks: t.acks,
+            tuned_window: t.receive_window_tuning,
             recovery: t.recovery,
             recovery_exit: t.recovery_exit,
             loss_window: t.loss_window,

@@ -3,9 +3,9 @@
 
 use loadpath_net::{Gentle, RedUnit};
 use loadpath_transport::{
-    Congestion, Estimator, Growth, Join, LossWindow, MAX_SUBFLOWS, PartialAckTimer, PathScheduler,
-    Recovery, RecoveryExit, RtoFloor, SendOrder, SlowStart, TailLossProbe, ValidationFloor,
-    WindowRoom,
+    AckPolicy, Congestion, Estimator, Growth, Join, LossWindow, MAX_SUBFLOWS, PartialAckTimer,
+    PathScheduler, Recovery, RecoveryExit, RtoFloor, SendOrder, SlowStart, TailLossProbe,
+    ValidationFloor, WindowRoom,
 };
 use loadpath_web::http::tls::Handshake;
 use loadpath_web::http::{Protocol, ServerModel};
@@ -312,6 +312,16 @@ sections! {
         ack_push_at_once: bool, (),
         pcp true, "thesis section 3.7.7.2",
         linux false, "Linux does not look at PSH once quick ACKs are used up";
+
+        #[doc = "When an ACK is due: by the counts and delays above, or also by what Linux looks at."]
+        acks: AckPolicy, (),
+        pcp AckPolicy::Counted, "thesis Table 3.3",
+        linux AckPolicy::Linux, "Linux __tcp_ack_snd_check, tcp_event_data_recv, tcp_cleanup_rbuf";
+
+        #[doc = "The receive window starts at 64 kB and grows up to 5/8 of the receive buffer."]
+        receive_window_tuning: bool, (),
+        pcp false, "ns-3 offers the buffer; thesis Table 3.3",
+        linux true, "Linux tcp_grow_window, tcp_rcv_space_adjust";
 
         #[doc = "Duplicate ACKs that mean a loss."]
         dup_ack_threshold: u64, 1..=100,

@@ -2,8 +2,9 @@
 
 use loadpath_net::{Gentle, RedUnit};
 use loadpath_transport::{
-    Congestion, Estimator, Growth, Join, LossWindow, PartialAckTimer, PathScheduler, Recovery,
-    RecoveryExit, RtoFloor, SendOrder, SlowStart, TailLossProbe, ValidationFloor, WindowRoom,
+    AckPolicy, Congestion, Estimator, Growth, Join, LossWindow, PartialAckTimer, PathScheduler,
+    Recovery, RecoveryExit, RtoFloor, SendOrder, SlowStart, TailLossProbe, ValidationFloor,
+    WindowRoom,
 };
 use loadpath_web::http::tls::Handshake;
 use loadpath_web::http::{Protocol, ServerModel};
@@ -140,6 +141,7 @@ choice!(Gentle {
     "twice-max" => Gentle::TwiceMaxThreshold, "queue-limit" => Gentle::QueueLimit,
     "off" => Gentle::Off,
 });
+choice!(AckPolicy { "counted" => AckPolicy::Counted, "linux" => AckPolicy::Linux });
 choice!(Recovery {
     "newreno" => Recovery::NewReno, "nack" => Recovery::Nack, "sack" => Recovery::Sack,
     "rack" => Recovery::Rack,

@@ -16,7 +16,7 @@ use crate::TcpConfig;
 const BETA: u64 = 717;
 /// Ticks a second, as a power of two (`BICTCP_HZ`).
 const TICK_SHIFT: u32 = 10;
-/// C = 0.41 segments/s^3, times 1000 (`bic_scale * 10`); the product is shifted by 10 + 3 `TICK_SHIFT`.
+/// C = 410/1024 segments/s^3 (`bic_scale * 10`, of 2^10).
 const SCALE: u128 = 410;
 const SCALE_SHIFT: u32 = 10 + 3 * TICK_SHIFT;
 /// A window acknowledged, over the growth of Reno's estimate, times 8 (`beta_scale`).
@@ -158,5 +158,61 @@ impl CubicLinux {
         if let Some(epoch) = &mut self.epoch {
             epoch.start += idle;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn cubic() -> CubicLinux {
+        CubicLinux::new(&TcpConfig { mss: 1000, ..TcpConfig::standard() })
+    }
+
+    fn at(ms: u64) -> SimTime {
+        SimTime::ZERO + SimDuration::from_millis(ms)
+    }
+
+    #[test]
+    fn without_a_loss_the_window_grows_by_5_percent_a_round() {
+        let mut c = cubic();
+        let grown = (0..100).fold(100 * MSS, |cwnd, _| c.avoidance(cwnd, MSS, at(1)));
+        assert_eq!(grown, 105 * MSS, "one segment for 20 of 100 ACKs");
+    }
+
+    #[test]
+    fn the_plateau_is_reached_after_k() {
+        let mut c = cubic();
+        assert_eq!(c.on_loss(LossSignal::Recovery, 100 * MSS), 70 * MSS);
+        c.avoidance(70 * MSS, MSS, at(0));
+        // cbrt(30 / (410 / 1024)) = 4.2155 s, in ticks.
+        assert_eq!(c.epoch.map(|e| (e.k, e.plateau)), Some((4316, 100)));
+        // At the plateau next to nothing; Reno is beyond it by then only if it was acknowledged.
+        c.avoidance(100 * MSS, MSS, at(4216));
+        assert_eq!(c.count, 100 * 100);
+    }
+
+    #[test]
+    fn a_loss_below_the_plateau_lowers_it_and_a_timeout_forgets_it() {
+        let mut c = cubic();
+        c.on_loss(LossSignal::Recovery, 100 * MSS);
+        assert_eq!(c.on_loss(LossSignal::Recovery, 80 * MSS), 56 * MSS);
+        assert_eq!(c.last_max, 68, "80 * 1741 / 2048");
+        assert_eq!(c.on_loss(LossSignal::Timeout, 60 * MSS), 42 * MSS);
+        assert_eq!(c.last_max, 0);
+    }
+
+    #[test]
+    fn it_is_no_slower_than_reno() {
+        let mut c = cubic();
+        c.on_loss(LossSignal::Recovery, 10 * MSS);
+        let mut cwnd = 7 * MSS;
+        // 13 ACKs for the eighth segment (7 * 15 / 8), 15 for the ninth, while K = cbrt(3 / 0.4) is 1.96 s.
+        for i in 0..45 {
+            cwnd = c.avoidance(cwnd, MSS, at(40 * i));
+        }
+        assert_eq!(c.reno_cwnd, 9);
     }
 }

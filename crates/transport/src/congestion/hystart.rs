@@ -154,11 +154,11 @@ mod tests {
         let ack_delta = SimDuration::from_millis(2);
         let mut h = HyStart::new(MSS, HyStartConfig { ack_delta, current: false });
         // The handshake's sample: 40 ms.
-        h.on_sample(at(40_000), SimDuration::from_millis(40), Some(3 * MSS));
+        h.on_sample(at(40_000), SimDuration::from_millis(40), Some(3 * MSS), 0, 0);
         h.on_ack(at(100_000), 1, 1 + cwnd);
         rtts_ms.iter().enumerate().find_map(|(i, &rtt_ms)| {
             let now = at(100_000 + i as u64 * gap_us);
-            h.on_sample(now, SimDuration::from_millis(rtt_ms), Some(cwnd)).then_some(i)
+            h.on_sample(now, SimDuration::from_millis(rtt_ms), Some(cwnd), 0, 0).then_some(i)
         })
     }
 
@@ -183,5 +183,28 @@ mod tests {
     fn small_windows_are_left_alone() {
         assert_eq!(exit(15 * MSS, 1000, &[60; 30]), None);
         assert_eq!(exit(16 * MSS, 1000, &[60; 30]), Some(8));
+    }
+
+    #[test]
+    fn since_5_16_half_an_rtt_and_a_ms_or_an_eighth_more_end_it() {
+        let exit = |gap_us: u64, rtts_ms: &[u64]| {
+            let ack_delta = SimDuration::from_millis(2);
+            let mut h = HyStart::new(MSS, HyStartConfig { ack_delta, current: true });
+            let (cwnd, ms) = (Some(30 * MSS), SimDuration::from_millis);
+            h.on_sample(at(40_000), ms(40), Some(3 * MSS), 0, 0);
+            // The round begins with the first of these.
+            (0..).zip(rtts_ms).position(|(i, &rtt)| {
+                let now = at(100_000 + i * gap_us);
+                h.on_sample(now, ms(rtt), cwnd, MSS * (1 + i), 100 * MSS)
+            })
+        };
+        // (40 + 1) / 2 = 20.5 ms: the 22nd ACK, 21 ms after the first.
+        assert_eq!(exit(1000, &[40; 30]), Some(21));
+        assert_eq!(exit(2001, &[40; 30]), None);
+        // 40 / 8 = 5: more than 45 ms in the first eight and this one.
+        assert_eq!(exit(3000, &[46; 12]), Some(8));
+        assert_eq!(exit(3000, &[45; 12]), None);
+        // A later sample of the round counts, too.
+        assert_eq!(exit(3000, &[46, 46, 46, 46, 46, 46, 46, 46, 40, 46, 46]), None);
     }
 }

@@ -24,8 +24,7 @@ use crate::endpoint::{Endpoint, Failure, Stats};
 use crate::receiver::{AckDue, Receiver};
 use crate::unsent::{Chunk, UnsentPool};
 use crate::{
-    AckPolicy, Delivery, DeliveryOrder, Flags, Message, PathId, Recovery, Segment, TailLossProbe,
-    TcpConfig,
+    Delivery, DeliveryOrder, Flags, Message, PathId, Recovery, Segment, TailLossProbe, TcpConfig,
 };
 
 /// Why data are to be sent again on another subflow.
@@ -114,13 +113,7 @@ impl MultipathEndpoint {
         };
         let count = usize::from(config.subflows).clamp(1, MAX_SUBFLOWS);
         let mut receiver =
-            Receiver::new(&TcpConfig {
-                mss,
-                recovery: Recovery::NewReno,
-                acks: AckPolicy::Counted,
-                tuned_window: false,
-                ..config.tcp
-            });
+            Receiver::new(&TcpConfig { mss, recovery: Recovery::NewReno, ..config.tcp.fixed() });
         // Data begin at 1 on both sides, as if a SYN had been seen.
         receiver.on_syn(&Segment::default());
         MultipathEndpoint {

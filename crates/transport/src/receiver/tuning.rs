@@ -60,7 +60,13 @@ impl WindowTuning {
     }
 
     /// A segment arrived, after the application had read up to `read`. True if the window grew.
-    pub fn on_data(&mut self, now: SimTime, segment: &Segment, read: u64, out_of_order: u64) -> bool {
+    pub fn on_data(
+        &mut self,
+        now: SimTime,
+        segment: &Segment,
+        read: u64,
+        out_of_order: u64,
+    ) -> bool {
         if u64::from(segment.len) >= self.mss {
             self.clamp = self.clamp.max(payload(self.buffer));
             if segment.echo != self.last_echo && segment.echo <= now {
@@ -105,4 +111,51 @@ impl WindowTuning {
 
 fn payload(buffer: u64) -> u64 {
     (buffer.min(1 << 40) * PAYLOAD) >> 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> SimDuration = SimDuration::from_millis;
+
+    /// Rounds of 100 ms, in each of which so many segments arrive at its end; the window after each.
+    fn windows(most: u64, rounds: &[u64]) -> Vec<u64> {
+        let config = TcpConfig { mss: 1000, receive_buffer_bytes: most, ..TcpConfig::standard() };
+        let mut tuning = WindowTuning::new(&config);
+        let mut now = SimTime::ZERO;
+        let mut read = 1;
+        let mut seen = Vec::new();
+        for &segments in rounds {
+            now += MS(100);
+            let segment =
+                Segment { len: 1000, echo: SimTime(now.0 - MS(100).0), ..Segment::default() };
+            for _ in 0..segments {
+                tuning.on_data(now, &segment, read, 0);
+                read += 1000;
+            }
+            seen.push(tuning.window(0));
+        }
+        seen
+    }
+
+    #[test]
+    fn the_buffer_follows_what_is_read_in_a_round_trip() {
+        // Before the second round 10 segments were read, no more than in the first window: no change. Then 20:
+        // 2 * 20000 and 2 * 40000 * (20000 - 10000) / 10000 make 120000. Then 80 (160000 + 2 * 160000 * 3): the
+        // clamp is 1120000, to which the window grows by 2000 a segment.
+        assert_eq!(windows(1 << 22, &[10, 20, 80, 100]), [81_920, 81_920, 120_000, 320_000]);
+    }
+
+    #[test]
+    fn the_buffer_has_an_end() {
+        // 5/8 of 160000.
+        assert_eq!(windows(160_000, &[10, 20, 80, 100, 200])[4], 100_000);
+    }
+
+    #[test]
+    fn a_part_of_the_window_is_what_is_unread() {
+        let tuning = WindowTuning::new(&TcpConfig::standard());
+        assert_eq!((tuning.window(0), tuning.window(10_000)), (65_535, 55_535));
+    }
 }

@@ -203,6 +203,7 @@ impl Sender {
             Phase::Open => {}
             Phase::Recovery if complete => {
                 self.phase = Phase::Open;
+                self.resend_at_once = false;
                 if !self.try_undo(rack, segment, false) {
                     self.controller.set_cwnd(self.controller.ssthresh());
                 }
@@ -291,6 +292,7 @@ impl Sender {
         self.controller.on_loss(LossSignal::Recovery, self.window_in_use());
         if !self.config.prr {
             self.controller.set_cwnd(self.controller.ssthresh());
+            self.resend_at_once = true;
         }
         self.phase = Phase::Recovery;
         self.recover = self.log.next();
@@ -460,6 +462,7 @@ impl Sender {
             self.controller.restart();
         }
         self.controller.set_cwnd(self.log.pipe() + self.mss);
+        self.resend_at_once = false;
         rack.frto = self.config.frto && (anew || self.retries > 0);
         rack.holds = false;
         rack.probe_end = 0;
