@@ -110,7 +110,7 @@ impl CubicLinux {
             self.count = self.count.min(20);
         }
         // No slower than Reno.
-        let window = (cwnd * RENO_SCALE >> 3).max(1);
+        let window = ((cwnd * RENO_SCALE) >> 3).max(1);
         if self.acked > window {
             let steps = (self.acked - 1) / window;
             self.acked -= steps * window;
