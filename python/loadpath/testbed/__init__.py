@@ -6,7 +6,15 @@
 """
 
 from loadpath.testbed.link import End, Link, LinkSettings, open_link
-from loadpath.testbed.report import DirectionReport, LinkReport, Percentiles, Verdict
+from loadpath.testbed.origin import Origin, OriginReport, OriginSettings, start_origin
+from loadpath.testbed.report import (
+    DirectionReport,
+    LinkReport,
+    PathReport,
+    Percentiles,
+    TapReport,
+    Verdict,
+)
 
 __all__ = [
     "DirectionReport",
@@ -14,7 +22,13 @@ __all__ = [
     "Link",
     "LinkReport",
     "LinkSettings",
+    "Origin",
+    "OriginReport",
+    "OriginSettings",
+    "PathReport",
     "Percentiles",
+    "TapReport",
     "Verdict",
     "open_link",
+    "start_origin",
 ]
