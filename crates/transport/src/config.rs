@@ -46,6 +46,10 @@ pub struct TcpConfig {
     pub quick_ack_segments: u32,
     /// A segment with PSH is acknowledged at once.
     pub ack_push_at_once: bool,
+    /// When an ACK is due.
+    pub acks: AckPolicy,
+    /// The receive window starts at 64 kB and grows as Linux's does, instead of being the buffer.
+    pub tuned_window: bool,
     /// Duplicate ACKs that mean a loss.
     pub dup_ack_threshold: u32,
     /// RFC 3042.
@@ -62,9 +66,8 @@ pub struct TcpConfig {
     pub congestion: Congestion,
     /// Growth in slow start.
     pub slow_start: SlowStart,
-    /// HyStart may end the first slow start; the largest gap between the ACKs of a train. `None`: only a
-    /// loss ends it.
-    pub hystart_ack_delta: Option<SimDuration>,
+    /// HyStart may end the first slow start. `None`: only a loss ends it.
+    pub hystart: Option<HyStartConfig>,
     /// A short segment waits while one that was sent is not acknowledged: Nagle's algorithm (RFC 896) as
     /// Linux has it (`tcp_nagle_check`, Minshall's variant).
     pub nagle: bool,
@@ -82,9 +85,18 @@ pub struct TcpConfig {
     pub delivery: DeliveryOrder,
     /// Whether the last segments are probed for before a timeout.
     pub tail_loss_probe: TailLossProbe,
+    /// Proportional rate reduction (RFC 6937) in fast recovery; with [`Recovery::Rack`] only.
+    pub prr: bool,
+    /// F-RTO (RFC 5682) after a timeout; with [`Recovery::Rack`] only.
+    pub frto: bool,
 }
 
 impl TcpConfig {
+    /// The same with a receiver that counts, and whose window is its buffer.
+    pub(crate) fn fixed(self) -> TcpConfig {
+        TcpConfig { acks: AckPolicy::Counted, tuned_window: false, ..self }
+    }
+
     /// The plain standard: each value from the RFC that its field names, no option of the thesis. A
     /// base to write others on.
     pub const fn standard() -> TcpConfig {
@@ -114,6 +126,8 @@ impl TcpConfig {
             delayed_ack_timeout: SimDuration::from_millis(40),
             quick_ack_segments: 0,
             ack_push_at_once: false,
+            acks: AckPolicy::Counted,
+            tuned_window: false,
             dup_ack_threshold: 3,
             limited_transmit: true,
             recovery: Recovery::NewReno,
@@ -122,7 +136,7 @@ impl TcpConfig {
             loss_window: LossWindow::FlightSizeRfc5681,
             congestion: Congestion::NewReno,
             slow_start: SlowStart::PerAck,
-            hystart_ack_delta: None,
+            hystart: None,
             nagle: false,
             growth: Growth::Always,
             window_room: WindowRoom::FullSegment,
@@ -131,6 +145,8 @@ impl TcpConfig {
             send_order: SendOrder::Fifo,
             delivery: DeliveryOrder::InOrder,
             tail_loss_probe: TailLossProbe::Off,
+            prr: false,
+            frto: false,
         }
     }
 }
@@ -144,6 +160,25 @@ pub enum Recovery {
     Nack,
     /// RFC 2018 and 6675.
     Sack,
+    /// RFC 2018, with losses found by time: RACK (RFC 8985), as in Linux.
+    Rack,
+}
+
+impl Recovery {
+    /// The receiver reports what it has.
+    pub const fn has_reports(self) -> bool {
+        matches!(self, Recovery::Sack | Recovery::Rack)
+    }
+}
+
+/// When an ACK is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckPolicy {
+    /// After so many segments or so much time, at once for the first ones.
+    Counted,
+    /// By the rules of Linux: also at once while the window grows, and for what the application has read, unless
+    /// it answers at once (`ack_push_at_once` is without effect).
+    Linux,
 }
 
 /// Congestion window at the end of fast recovery.
@@ -179,6 +214,8 @@ pub enum Congestion {
     NewReno,
     /// RFC 9438.
     Cubic,
+    /// The same as Linux counts it, in segments.
+    CubicLinux,
     /// Linked increases over the subflows of a connection: RFC 6356, thesis equation 6.1. On a single path
     /// it is NewReno, and so are the other coupled controllers.
     Lia,
@@ -205,6 +242,17 @@ pub enum TailLossProbe {
     /// Without that wait, because the end of a message is acknowledged at once. On several subflows the
     /// end of a message is signalled on each (PSH/ACK).
     Signalled,
+    /// Those of RFC 8985, section 7, as in Linux; with [`Recovery::Rack`] only.
+    Rack,
+}
+
+/// HyStart, with the constants of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HyStartConfig {
+    /// Largest gap between the ACKs of a train.
+    pub ack_delta: SimDuration,
+    /// As in Linux since 5.16; false: as in 2.6.29 to 5.4.
+    pub current: bool,
 }
 
 /// Growth in slow start.

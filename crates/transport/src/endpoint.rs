@@ -417,7 +417,7 @@ impl Endpoint {
                 + report.wire_bytes(),
             ..self.header(now)
         };
-        self.receiver.on_ack_sent();
+        self.receiver.on_data_sent(now);
         segment
     }
 

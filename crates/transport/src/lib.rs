@@ -26,6 +26,7 @@ mod congestion;
 mod endpoint;
 mod growth;
 mod multipath;
+mod rack;
 mod receiver;
 mod rtt;
 mod segment;

@@ -1,12 +1,18 @@
 //! The receiving half: reassembly, delivery, acknowledgements and what they report.
 
+mod quick_acks;
+mod tuning;
+
 use std::collections::VecDeque;
 
 use loadpath_net::{SimDuration, SimTime};
 
 use crate::{
-    AckRange, Delivery, DeliveryOrder, Flags, Recovery, Report, Segment, SeqRange, TcpConfig,
+    AckPolicy, AckRange, Delivery, DeliveryOrder, Flags, Recovery, Report, Segment, SeqRange,
+    TcpConfig,
 };
+use quick_acks::QuickAcks;
+use tuning::WindowTuning;
 
 /// A segment that arrived ahead of its turn.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +50,10 @@ pub(crate) struct Receiver {
     ack_delay: SimDuration,
     push_at_once: bool,
     quick_acks: u32,
+    /// Instead of the counting above.
+    policy: Option<Box<QuickAcks>>,
+    /// Instead of a window as large as the buffer.
+    tuning: Option<Box<WindowTuning>>,
     unacknowledged: u32,
     ack_deadline: Option<SimTime>,
     due: AckDue,
@@ -90,6 +100,8 @@ impl Receiver {
             ack_delay: config.delayed_ack_timeout,
             push_at_once: config.ack_push_at_once,
             quick_acks: config.quick_ack_segments,
+            policy: (config.acks == AckPolicy::Linux).then(|| Box::new(QuickAcks::new(config))),
+            tuning: config.tuned_window.then(|| Box::new(WindowTuning::new(config))),
             unacknowledged: 0,
             ack_deadline: None,
             due: AckDue::No,
@@ -146,6 +158,9 @@ impl Receiver {
     pub fn on_ack_deadline(&mut self) {
         self.ack_deadline = None;
         self.owe(AckDue::Yes);
+        if let Some(policy) = &mut self.policy {
+            policy.on_deadline();
+        }
     }
 
     /// An ACK would tell something: a segment waits for its delayed ACK, or the other side asks from before
@@ -174,10 +189,15 @@ impl Receiver {
     #[inline(always)]
     pub fn on_data(&mut self, now: SimTime, segment: &Segment) {
         let end = segment.seq + segment.span();
+        let grew = self.tuning.is_some() && self.tune(now, segment);
         let expected = segment.seq == self.next && self.held.is_empty() && !self.fin_received;
         if expected && self.fits(segment) {
             self.accept_in_order(end, delivery_of(segment), segment.flags.has(Flags::FIN));
-            self.acknowledge_in_order(now, segment.flags);
+            if self.policy.is_some() {
+                self.acknowledge_as_linux(now, segment, grew);
+            } else {
+                self.acknowledge_in_order(now, segment.flags);
+            }
         } else {
             self.on_unexpected(segment, end);
         }
@@ -200,6 +220,27 @@ impl Receiver {
         segment.seq + u64::from(segment.len) <= self.edge || self.passes_up
     }
 
+    /// The window may grow with what arrives.
+    fn tune(&mut self, now: SimTime, segment: &Segment) -> bool {
+        let held = self.held.back().map_or(0, |last| last.end - self.next);
+        let read = self.next - self.unread.min(self.next);
+        self.tuning.as_mut().is_some_and(|tuning| tuning.on_data(now, segment, read, held))
+    }
+
+    fn acknowledge_as_linux(&mut self, now: SimTime, segment: &Segment, grew: bool) {
+        self.unacknowledged += 1;
+        let waiting = self.next - self.last_ack_sent;
+        let window = self.edge - self.next.min(self.edge);
+        let push = segment.flags.has(Flags::PSH);
+        let Some(policy) = &mut self.policy else { return };
+        let at_once = policy.on_data(now, segment.len, push, waiting, window, grew);
+        if at_once || segment.flags.has(Flags::FIN) {
+            self.owe(AckDue::Yes);
+        } else if self.ack_deadline.is_none() {
+            self.ack_deadline = Some(now + self.ack_delay);
+        }
+    }
+
     fn acknowledge_in_order(&mut self, now: SimTime, flags: Flags) {
         self.unacknowledged += 1;
         let quick = self.quick_acks > 0;
@@ -218,6 +259,9 @@ impl Receiver {
     /// Out of order, old, or beyond the window.
     fn on_unexpected(&mut self, segment: &Segment, end: u64) {
         if end <= self.next || !self.fits(segment) || self.fin_received {
+            if let Some(policy) = &mut self.policy {
+                policy.on_old_data(self.edge - self.next.min(self.edge));
+            }
             self.owe(AckDue::Duplicate);
             return;
         }
@@ -263,7 +307,9 @@ impl Receiver {
         }
         match self.recovery {
             Recovery::NewReno => {}
-            Recovery::Sack => self.grow_block(SeqRange { start: segment.seq, end }),
+            Recovery::Sack | Recovery::Rack => {
+                self.grow_block(SeqRange { start: segment.seq, end })
+            }
             Recovery::Nack => self.find_gap(),
         }
         self.owe(AckDue::Duplicate);
@@ -312,7 +358,10 @@ impl Receiver {
 
     /// Window to offer, in whole units of the scale.
     fn window(&self) -> u64 {
-        let free = self.buffer.saturating_sub(self.unread);
+        let free = match &self.tuning {
+            Some(tuning) => tuning.window(self.unread),
+            None => self.buffer.saturating_sub(self.unread),
+        };
         (free >> self.scale).min(u64::from(u16::MAX)) << self.scale
     }
 
@@ -334,7 +383,8 @@ impl Receiver {
 
     /// The window of a SYN is not scaled (RFC 7323, section 2.2).
     pub fn offer_unscaled_window(&self) -> u32 {
-        self.buffer.min(u64::from(u16::MAX)) as u32
+        let window = self.tuning.as_ref().map_or(self.buffer, |tuning| tuning.window(0));
+        window.min(u64::from(u16::MAX)) as u32
     }
 
     /// Something arrived beyond a gap.
@@ -355,7 +405,7 @@ impl Receiver {
                 Some(gap) if gap.start >= self.next => Report::Nack(AckRange::of(gap, self.next)),
                 _ => Report::None,
             },
-            Recovery::Sack => {
+            Recovery::Sack | Recovery::Rack => {
                 let mut blocks = [AckRange::default(); 3];
                 for (block, range) in blocks.iter_mut().zip(&self.blocks) {
                     if !range.is_empty() {
@@ -367,9 +417,23 @@ impl Receiver {
         }
     }
 
+    /// A segment with data has left, and with them an acknowledgement.
+    #[inline]
+    pub fn on_data_sent(&mut self, now: SimTime) {
+        self.on_ack_sent();
+        if let Some(policy) = &mut self.policy {
+            policy.on_data_sent(now);
+        }
+    }
+
     /// A segment with an acknowledgement has left.
     #[inline]
     pub fn on_ack_sent(&mut self) {
+        if let Some(policy) = &mut self.policy
+            && (self.unacknowledged > 0 || self.due != AckDue::No)
+        {
+            policy.on_ack_sent();
+        }
         self.due = AckDue::No;
         self.unacknowledged = 0;
         self.ack_deadline = None;

@@ -1,13 +1,16 @@
 //! The sending half: what may be sent now, and what an ACK or a timeout means.
 
 mod fast_open;
+mod rack;
 mod shared_pool;
 mod tail_probe;
+mod window;
 
 use loadpath_net::{SimDuration, SimTime};
 
 use crate::congestion::{AckSample, Controller, LossSignal};
 use crate::growth::GrowthGate;
+use crate::rack::{Pending, Rack};
 use crate::rtt::RttEstimator;
 use crate::sent::{Sent, SentLog};
 use crate::tail_loss::TailLoss;
@@ -17,9 +20,6 @@ use crate::{
     Failure, Flags, LossWindow, Message, MessageId, PartialAckTimer, Recovery, RecoveryExit,
     Report, Segment, Stats, TcpConfig, WindowRoom,
 };
-
-/// Window of a subflow: the connection's is the one that counts (RFC 6824, section 3.3.5).
-const OPEN_WINDOW: u32 = 1 << 30;
 
 /// Whether a loss is being repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,8 @@ pub(crate) struct Sender {
     probe_backoff: u32,
     probe_due: bool,
     tail_loss: TailLoss,
+    /// Losses are found by time, in a way of their own (`sender/rack.rs`).
+    rack: Option<Box<Rack>>,
     /// The pool that this subflow shares had more when this subflow last sent of it.
     shared_pool_has_more: bool,
     /// End of the last short segment with which all that was written had left.
@@ -128,6 +130,7 @@ impl Sender {
             probe_backoff: 0,
             probe_due: false,
             tail_loss: TailLoss::new(config),
+            rack: crate::rack::of(config),
             shared_pool_has_more: false,
             short_end: 0,
             fin: Fin::No,
@@ -174,7 +177,10 @@ impl Sender {
     }
 
     pub fn sample_rtt(&mut self, rtt: SimDuration) {
-        self.rtt.sample(rtt);
+        if let Some(rack) = &mut self.rack {
+            rack.min_rtt = rack.min_rtt.min(rtt);
+        }
+        self.rtt.sample(rtt, self.log.una(), self.log.next());
     }
 
     pub fn unsent_bytes(&self) -> u64 {
@@ -222,21 +228,6 @@ impl Sender {
 
     // ---- ACKs
 
-    /// The window that a segment offers to this sender.
-    #[inline]
-    fn offered(&self, segment: &Segment) -> u32 {
-        if self.shares_window { OPEN_WINDOW } else { segment.window }
-    }
-
-    /// The window of a SYN.
-    pub fn set_peer_window(&mut self, segment: &Segment) {
-        self.peer_window = self.offered(segment);
-        self.largest_peer_window = self.peer_window;
-        self.peer_edge = self.log.una() + u64::from(self.peer_window);
-        self.window_seq = segment.seq;
-        self.window_ack = segment.ack;
-    }
-
     /// A segment with an acknowledgement arrived.
     ///
     /// `window_only` says that it tells nothing but a new window, in a way that `segment` itself does not
@@ -256,13 +247,18 @@ impl Sender {
         if !self.shares_window {
             self.update_window(now, segment);
         }
-        if segment.ack > self.log.una() {
+        if self.rack.is_some() {
+            if self.probe_deadline.is_none() || segment.ack > self.log.una() {
+                let bare = segment.span() == 0 && !window_changed && !window_only;
+                self.on_ack_rack(now, segment, bare, stats);
+            }
+        } else if segment.ack > self.log.una() {
             self.on_new_ack(now, segment, stats);
         } else if self.log.outstanding() > 0 && self.probe_deadline.is_none() {
             let news = self.take_report(segment);
             // RFC 5681, section 2; with SACK it is the news that counts (RFC 6675, section 2).
             let duplicate = match self.config.recovery {
-                Recovery::Sack => news,
+                Recovery::Sack | Recovery::Rack => news,
                 _ => segment.span() == 0 && !window_changed && !window_only,
             };
             if duplicate {
@@ -270,27 +266,6 @@ impl Sender {
             }
             if self.tail_loss.is_planned() {
                 self.schedule_probe(now);
-            }
-        }
-    }
-
-    fn update_window(&mut self, now: SimTime, segment: &Segment) {
-        let newer = segment.seq > self.window_seq
-            || (segment.seq == self.window_seq && segment.ack >= self.window_ack);
-        if !newer {
-            return;
-        }
-        self.window_seq = segment.seq;
-        self.window_ack = segment.ack;
-        self.peer_window = self.offered(segment);
-        self.largest_peer_window = self.largest_peer_window.max(self.peer_window);
-        self.peer_edge = segment.ack + u64::from(self.peer_window);
-        if self.probe_deadline.is_some() && !self.blocked_by_peer() {
-            self.probe_deadline = None;
-            self.probe_backoff = 0;
-            self.probe_due = false;
-            if self.log.outstanding() > 0 {
-                self.arm_rto(now);
             }
         }
     }
@@ -319,8 +294,9 @@ impl Sender {
     fn on_new_ack(&mut self, now: SimTime, segment: &Segment, stats: &mut Stats) {
         if segment.echo <= now {
             let rtt = now.since(segment.echo);
-            self.rtt.sample(rtt);
-            self.controller.on_rtt_sample(now, rtt);
+            let (una, next) = (self.log.una(), self.log.next());
+            self.rtt.sample(rtt, una, next);
+            self.controller.on_rtt_sample(now, rtt, una, next);
         }
         let may_grow = self.growth.allows(&self.controller, self.log.pipe());
         let outstanding_before = self.log.outstanding();
@@ -439,14 +415,9 @@ impl Sender {
 
     fn enter_recovery(&mut self, stats: &mut Stats) {
         stats.recoveries += 1;
-        let in_use = match self.config.loss_window {
-            LossWindow::FlightSize => self.log.outstanding(),
-            LossWindow::FlightSizeRfc5681 => self.log.outstanding() - self.limited_bytes,
-            LossWindow::Cwnd => self.controller.cwnd(),
-        };
-        self.controller.on_loss(LossSignal::Recovery, in_use);
+        self.controller.on_loss(LossSignal::Recovery, self.window_in_use());
         let inflation = match self.config.recovery {
-            Recovery::Sack => 0,
+            Recovery::Sack | Recovery::Rack => 0,
             // The segments that the duplicate ACKs say have left the network.
             _ => u64::from(self.dup_acks) * self.mss,
         };
@@ -462,9 +433,21 @@ impl Sender {
         self.tail_loss.end();
     }
 
+    /// What the threshold is a share of.
+    fn window_in_use(&self) -> u64 {
+        match self.config.loss_window {
+            LossWindow::FlightSize => self.log.outstanding(),
+            LossWindow::FlightSizeRfc5681 => self.log.outstanding() - self.limited_bytes,
+            LossWindow::Cwnd => self.controller.cwnd(),
+        }
+    }
+
     // ---- timers
 
     fn arm_rto(&mut self, now: SimTime) {
+        if let Some(rack) = &mut self.rack {
+            rack.pending = Pending::Timeout;
+        }
         self.rto_set_at = now;
         self.rto_deadline = Some(now + self.rtt.rto());
     }
@@ -480,6 +463,9 @@ impl Sender {
         }
         if self.rto_deadline.is_none_or(|at| at > now) {
             return None;
+        }
+        if self.rack.is_some() {
+            return self.on_timer_rack(now, stats);
         }
         let with_todays_estimate = self.rto_set_at + self.rtt.rto();
         if self.config.rearm_stale_rto && with_todays_estimate > now {
@@ -531,12 +517,6 @@ impl Sender {
         None
     }
 
-    fn arm_probe(&mut self, now: SimTime) {
-        let wait = self.rtt.rto() * (1 << self.probe_backoff.min(32));
-        self.probe_deadline = Some(now + wait.min(self.config.max_rto));
-        self.probe_backoff += 1;
-    }
-
     // ---- transmission
 
     /// The next segment to send now and whether it was sent before.
@@ -546,7 +526,7 @@ impl Sender {
             if let Some(sent) = self.poll_again(now, stats) {
                 return Some(sent);
             }
-            if self.log.has_waiting() {
+            if self.log.has_waiting() && !self.holds_back() {
                 return None;
             }
         }
@@ -556,10 +536,10 @@ impl Sender {
             }
         } else if self.fin == Fin::Wanted {
             // FIN needs no room in a window: it carries nothing.
-            self.fin = Fin::Sent;
-            let sent = self.log.push(MessageId(0), 0, 0, Flags::FIN);
-            self.after_sending(now);
-            return Some((sent, false));
+            return Some((self.push_fin(now), false));
+        }
+        if self.stop_holding_back() {
+            return self.poll_again(now, stats);
         }
         self.poll_rescue(now, stats)
     }
@@ -568,9 +548,15 @@ impl Sender {
     pub fn poll_again(&mut self, now: SimTime, stats: &mut Stats) -> Option<(Sent, bool)> {
         if self.probe_due {
             self.probe_due = false;
-            return self.probe(stats);
+            return match self.send_probe_rack(now, stats) {
+                None if self.probe_deadline.is_some() => self.probe(stats),
+                sent => sent,
+            };
         }
         if self.log.has_waiting() {
+            if self.holds_back() {
+                return None;
+            }
             let room = self.controller.cwnd() >= self.log.pipe() + self.mss;
             if self.resend_at_once || room {
                 self.resend_at_once = false;
@@ -665,6 +651,9 @@ impl Sender {
         self.idle_since = None;
         self.after_sending(now);
         self.growth.on_sent(&self.log, self.flight());
+        if self.rack.is_some() {
+            self.after_new_rack(now);
+        }
         if !self.tail_loss.is_off() {
             self.schedule_probe(now);
         }
@@ -689,7 +678,7 @@ impl Sender {
         if self.dup_acks == 0
             || self.phase != Phase::Open
             || !self.config.limited_transmit
-            || self.config.recovery == Recovery::Sack
+            || self.config.recovery.has_reports()
         {
             return 0;
         }
@@ -702,53 +691,6 @@ impl Sender {
             WindowRoom::WhatFits if last_of_all => window >= pipe + u64::from(len),
             _ => window >= pipe + self.mss,
         }
-    }
-
-    /// Length of the next new segment as far as the other side's window and the send buffer go; `None`
-    /// if they hold it back.
-    #[inline(always)]
-    fn allowed_len(&mut self, now: SimTime) -> Option<u32> {
-        let len = self.unsent.next_len(self.config.mss);
-        if self.log.outstanding() + u64::from(len) > self.config.send_buffer_bytes
-            && self.log.outstanding() > 0
-        {
-            return None;
-        }
-        let room = self.peer_edge.saturating_sub(self.log.next());
-        if room >= u64::from(len) {
-            return Some(len);
-        }
-        if self.blocked_by_peer() {
-            if self.log.outstanding() == 0 && self.probe_deadline.is_none() {
-                self.arm_probe(now);
-            }
-            return None;
-        }
-        Some(room as u32)
-    }
-
-    /// The other side's window has no room for a segment, nor for half the largest window it ever
-    /// offered (RFC 1122, section 4.2.3.4).
-    fn blocked_by_peer(&self) -> bool {
-        let room = self.peer_edge.saturating_sub(self.log.next());
-        let wanted = u64::from(self.unsent.next_len(self.config.mss));
-        if self.log.next() > self.peer_edge {
-            return true;
-        }
-        room < wanted && (room == 0 || room < u64::from(self.largest_peer_window / 2))
-    }
-
-    /// A byte beyond the window, to be told when it opens (RFC 9293, section 3.8.6.1).
-    fn probe(&mut self, stats: &mut Stats) -> Option<(Sent, bool)> {
-        stats.window_probes += 1;
-        if let Some(first) = self.log.first() {
-            return Some((first, true));
-        }
-        let chunk = self.unsent.take(1)?;
-        let flags = if chunk.end { Flags::PSH } else { Flags::default() };
-        stats.data_segments += 1;
-        stats.data_bytes += 1;
-        Some((self.log.push(chunk.message, chunk.offset, chunk.len, flags), false))
     }
 
     /// RFC 6675 `NextSeg`, rules (3) and (4).
@@ -768,7 +710,21 @@ impl Sender {
         stats.retransmissions += 1;
         stats.retransmitted_bytes += u64::from(sent.len);
         self.after_sending(now);
+        if self.rack.is_some() {
+            self.after_again_rack(now, &sent);
+        }
         (sent, true)
+    }
+
+    /// FIN leaves alone.
+    fn push_fin(&mut self, now: SimTime) -> Sent {
+        self.fin = Fin::Sent;
+        let sent = self.log.push(MessageId(0), 0, 0, Flags::FIN);
+        self.after_sending(now);
+        if self.rack.is_some() {
+            self.after_new_rack(now);
+        }
+        sent
     }
 
     #[inline]

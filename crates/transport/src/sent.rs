@@ -10,6 +10,8 @@
 //! last two terms cancel out and FlightSize remains. After a timeout everything is taken for lost,
 //! which makes pipe what was sent since: go-back-N.
 
+mod by_time;
+
 use std::collections::VecDeque;
 
 use crate::{Flags, MessageId, SeqRange};
@@ -35,7 +37,8 @@ impl Sent {
         u64::from(self.len) + u64::from(self.flags.has(Flags::FIN))
     }
 
-    fn end(&self) -> u64 {
+    /// One past its last number.
+    pub fn end(&self) -> u64 {
         self.seq + self.span()
     }
 
@@ -212,6 +215,15 @@ impl SentLog {
 
     /// Marks a reported range as received; true if anything in it is news.
     pub fn mark_received(&mut self, range: SeqRange) -> bool {
+        self.mark_received_with(range, |_, _| ())
+    }
+
+    /// The same; `seen` is told the place of each segment that is news, and what it was.
+    pub fn mark_received_with(
+        &mut self,
+        range: SeqRange,
+        mut seen: impl FnMut(usize, &Sent),
+    ) -> bool {
         let start = range.start.max(self.una);
         let end = range.end.min(self.next);
         if start >= end {
@@ -226,12 +238,12 @@ impl SentLog {
         let mut news = false;
         for i in first..last {
             let known = self.reported[i];
-            news |= self.mark_gap_received(gap_from, known.start);
+            news |= self.mark_gap_received(gap_from, known.start, &mut seen);
             gap_from = gap_from.max(known.end);
             merged.start = merged.start.min(known.start);
             merged.end = merged.end.max(known.end);
         }
-        news |= self.mark_gap_received(gap_from, end);
+        news |= self.mark_gap_received(gap_from, end, &mut seen);
         if first == last {
             self.reported.insert(first, merged);
         } else {
@@ -241,7 +253,12 @@ impl SentLog {
         news
     }
 
-    fn mark_gap_received(&mut self, start: u64, end: u64) -> bool {
+    fn mark_gap_received(
+        &mut self,
+        start: u64,
+        end: u64,
+        seen: &mut impl FnMut(usize, &Sent),
+    ) -> bool {
         if start >= end {
             return false;
         }
@@ -250,6 +267,7 @@ impl SentLog {
             if e.seq >= end {
                 break;
             }
+            seen(i, e);
             let span = e.span();
             self.waiting -= u32::from(e.waits());
             self.lost -= if e.has(LOST) { span } else { 0 };

@@ -50,7 +50,7 @@ impl TailLoss {
 
     #[inline]
     pub fn is_off(&self) -> bool {
-        self.mode == TailLossProbe::Off
+        matches!(self.mode, TailLossProbe::Off | TailLossProbe::Rack)
     }
 
     /// When the probe is due; `SimTime::MAX` if none is planned.

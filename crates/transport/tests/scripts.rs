@@ -24,6 +24,9 @@ scripts! {
     ack_out_of_order_at_once
     ack_quick_at_the_start
     ack_rides_on_data
+    acks_of_linux_are_quick_at_first
+    acks_of_linux_tell_of_short_segments
+    acks_of_linux_while_the_window_grows
     acks_of_what_was_not_sent_or_is_old_are_ignored
     avoidance_adds_a_segment_a_round
     cubic_after_a_timeout
@@ -31,6 +34,7 @@ scripts! {
     cubic_grows_towards_the_plateau
     cubic_idle_time_does_not_count
     cubic_is_no_slower_than_reno
+    cubic_linux_counts_segments
     cubic_timeout_in_recovery
     data_behind_fin_are_refused
     data_retries_are_limited
@@ -53,6 +57,8 @@ scripts! {
     fin_alone_and_retransmitted
     fin_both_ways
     fin_waits_for_the_gap_before_it
+    frto_goes_on_if_the_loss_was_real
+    frto_takes_a_needless_timeout_back
     go_back_n
     go_back_n_skips_what_the_receiver_holds
     growth_always
@@ -125,6 +131,19 @@ scripts! {
     order_preemptive
     order_priority
     peer_closes_first
+    prr_sends_a_share_of_what_arrives
+    prr_slow_start_after_a_burst
+    rack_finds_a_lost_retransmission
+    rack_probe_for_nothing_costs_nothing
+    rack_probe_of_a_lone_segment_waits_longer
+    rack_probe_prefers_new_data
+    rack_probe_sends_the_last_again
+    rack_probe_that_repaired_shrinks_the_window
+    rack_sample_of_a_report
+    rack_three_reports_are_enough
+    rack_timeout_spares_what_left_lately
+    rack_waits_for_a_late_segment
+    receive_window_grows_with_what_arrives
     receive_window_limits_the_sender
     receiver_closes_and_opens_its_window
     receiver_does_not_tell_of_small_room
@@ -176,6 +195,7 @@ scripts! {
     timeout_in_recovery
     timestamps_do_not_go_back
     timestamps_echo_the_oldest_unacknowledged
+    undo_by_the_echoed_clock
     validation_average_does_not_follow_a_halving
     validation_average_needs_a_full_window_before
     validation_average_starts_anew_when_the_window_fills

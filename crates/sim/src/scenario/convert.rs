@@ -2,10 +2,12 @@
 
 use loadpath_net::SimDuration;
 use loadpath_transport::{
-    Congestion, MAX_SUBFLOWS, MultipathConfig, PathId, TcpConfig, Validation,
+    Congestion, HyStartConfig, MAX_SUBFLOWS, MultipathConfig, PathId, TcpConfig, Validation,
 };
 
-use super::{CouplingKind, PathsKind, Scenario, ScenarioError, SlowStartExitKind, ValidationKind};
+use super::{
+    CouplingKind, CubicKind, PathsKind, Scenario, ScenarioError, SlowStartExitKind, ValidationKind,
+};
 
 /// Which end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,15 +118,14 @@ impl Scenario {
             ack_push_at_once: t.ack_push_at_once,
             dup_ack_threshold: t.dup_ack_threshold as u32,
             limited_transmit: t.limited_transmit,
+            acks: t.acks,
+            tuned_window: t.receive_window_tuning,
             recovery: t.recovery,
             recovery_exit: t.recovery_exit,
             loss_window: t.loss_window,
-            congestion: t.congestion,
+            congestion: self.controller(),
             slow_start: t.slow_start,
-            hystart_ack_delta: match t.slow_start_exit {
-                SlowStartExitKind::Loss => None,
-                SlowStartExitKind::HyStart => Some(ms(t.hystart_ack_delta_ms)),
-            },
+            hystart: self.hystart(),
             nagle: end == End::Server && self.server.nagle,
             growth: t.growth,
             window_room: t.window_room,
@@ -132,6 +133,8 @@ impl Scenario {
             rto_floor: t.rto_floor,
             validation_floor: t.validation_floor,
             tail_loss_probe: t.tail_loss_probe,
+            prr: t.prr,
+            frto: t.frto,
             validation: match t.validation {
                 ValidationKind::Off => Validation::Off,
                 ValidationKind::Cumulative => Validation::Cumulative { refresh_on_ack: false },
@@ -141,6 +144,27 @@ impl Scenario {
             },
             send_order: self.http.send_order.get(),
             delivery: self.http.version.delivery,
+        }
+    }
+
+    fn controller(&self) -> Congestion {
+        match (self.transport.congestion, self.transport.cubic) {
+            (Congestion::Cubic, CubicKind::Linux) => Congestion::CubicLinux,
+            (congestion, _) => congestion,
+        }
+    }
+
+    fn hystart(&self) -> Option<HyStartConfig> {
+        let t = &self.transport;
+        let ack_delta = SimDuration::from_millis_f64(t.hystart_ack_delta_ms);
+        match t.slow_start_exit {
+            SlowStartExitKind::Loss => None,
+            SlowStartExitKind::HyStart => Some(HyStartConfig { ack_delta, current: false }),
+            // Linux has it in CUBIC only.
+            SlowStartExitKind::HyStartLinux if t.congestion == Congestion::Cubic => {
+                Some(HyStartConfig { ack_delta, current: true })
+            }
+            SlowStartExitKind::HyStartLinux => None,
         }
     }
 

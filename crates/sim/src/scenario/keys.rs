@@ -3,9 +3,9 @@
 
 use loadpath_net::{Gentle, RedUnit};
 use loadpath_transport::{
-    Congestion, Estimator, Growth, Join, LossWindow, MAX_SUBFLOWS, PartialAckTimer, PathScheduler,
-    Recovery, RecoveryExit, RtoFloor, SendOrder, SlowStart, TailLossProbe, ValidationFloor,
-    WindowRoom,
+    AckPolicy, Congestion, Estimator, Growth, Join, LossWindow, MAX_SUBFLOWS, PartialAckTimer,
+    PathScheduler, Recovery, RecoveryExit, RtoFloor, SendOrder, SlowStart, TailLossProbe,
+    ValidationFloor, WindowRoom,
 };
 use loadpath_web::http::tls::Handshake;
 use loadpath_web::http::{Protocol, ServerModel};
@@ -344,6 +344,16 @@ sections! {
         pcp true, "thesis section 3.7.7.2",
         linux false, "Linux does not look at PSH once quick ACKs are used up";
 
+        #[doc = "When an ACK is due: by the counts and delays above, or also by what Linux looks at."]
+        acks: AckPolicy, (),
+        pcp AckPolicy::Counted, "thesis Table 3.3",
+        linux AckPolicy::Linux, "Linux __tcp_ack_snd_check, tcp_event_data_recv, tcp_cleanup_rbuf";
+
+        #[doc = "The receive window starts at 64 kB and grows up to 5/8 of the receive buffer."]
+        receive_window_tuning: bool, (),
+        pcp false, "ns-3 offers the buffer; thesis Table 3.3",
+        linux true, "Linux tcp_grow_window, tcp_rcv_space_adjust";
+
         #[doc = "Duplicate ACKs that mean a loss."]
         dup_ack_threshold: u64, 1..=100,
         pcp 3, "thesis Table 3.3",
@@ -357,7 +367,17 @@ sections! {
         #[doc = "How losses are found and repaired."]
         recovery: Recovery, (),
         pcp Recovery::Nack, "thesis Table 3.2, appendix B",
-        linux Recovery::Sack, "Linux tcp_sack";
+        linux Recovery::Rack, "Linux tcp_recovery.c: RACK (RFC 8985) with SACK";
+
+        #[doc = "Proportional rate reduction in fast recovery; with recovery rack only."]
+        prr: bool, (),
+        pcp false, "not in the thesis",
+        linux true, "RFC 6937; Linux tcp_cwnd_reduction";
+
+        #[doc = "F-RTO, which takes needless timeouts back; with recovery rack only."]
+        frto: bool, (),
+        pcp false, "not in the thesis",
+        linux true, "RFC 5682; Linux tcp_frto";
 
         #[doc = "Congestion window at the end of fast recovery."]
         recovery_exit: RecoveryExit, (),
@@ -374,6 +394,11 @@ sections! {
         pcp Congestion::NewReno, "thesis Table 3.2",
         linux Congestion::Cubic, "Linux tcp_congestion_control";
 
+        #[doc = "Details of CUBIC: those of the standard or of the kernel."]
+        cubic: CubicKind, (),
+        pcp CubicKind::Rfc9438, "RFC 9438",
+        linux CubicKind::Linux, "Linux tcp_cubic.c";
+
         #[doc = "Growth in slow start."]
         slow_start: SlowStart, (),
         pcp SlowStart::PerAck, "ns-3 TcpNewReno: one segment an ACK",
@@ -382,7 +407,7 @@ sections! {
         #[doc = "What ends the first slow start besides a loss: nothing, or the signs of HyStart."]
         slow_start_exit: SlowStartExitKind, (),
         pcp SlowStartExitKind::Loss, "ns-3 TcpNewReno",
-        linux SlowStartExitKind::Loss, "Linux's CUBIC has HyStart; off until it was compared with a kernel";
+        linux SlowStartExitKind::HyStartLinux, "Linux tcp_cubic.c, hystart_update";
 
         #[doc = "Largest gap between the ACKs of a train, for HyStart."]
         hystart_ack_delta_ms: f64, MS,
@@ -422,7 +447,7 @@ sections! {
         #[doc = "Probes for lost last segments."]
         tail_loss_probe: TailLossProbe, (),
         pcp TailLossProbe::Off, "thesis Table 3.3 has none; signalled is its section 6.4.5, delayed-ack its Algorithm 9",
-        linux TailLossProbe::Off, "Linux has RACK-TLP (RFC 8985), which is not modelled";
+        linux TailLossProbe::Rack, "RFC 8985 section 7; Linux tcp_send_loss_probe";
     }
 
     /// The second path of thesis Figure 6.2. The first is that of `network`; both share the servers'

@@ -2,8 +2,9 @@
 
 use loadpath_net::{Gentle, RedUnit};
 use loadpath_transport::{
-    Congestion, Estimator, Growth, Join, LossWindow, PartialAckTimer, PathScheduler, Recovery,
-    RecoveryExit, RtoFloor, SendOrder, SlowStart, TailLossProbe, ValidationFloor, WindowRoom,
+    AckPolicy, Congestion, Estimator, Growth, Join, LossWindow, PartialAckTimer, PathScheduler,
+    Recovery, RecoveryExit, RtoFloor, SendOrder, SlowStart, TailLossProbe, ValidationFloor,
+    WindowRoom,
 };
 use loadpath_web::http::tls::Handshake;
 use loadpath_web::http::{Protocol, ServerModel};
@@ -84,8 +85,19 @@ pub enum PriorityKind {
 pub enum SlowStartExitKind {
     /// A loss.
     Loss,
-    /// A loss, or HyStart.
+    /// A loss, or HyStart as in Linux 2.6.29 to 5.4.
     HyStart,
+    /// A loss or, with CUBIC, HyStart as in Linux since 5.16.
+    HyStartLinux,
+}
+
+/// Which CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CubicKind {
+    /// That of the standard.
+    Rfc9438,
+    /// That of the kernel.
+    Linux,
 }
 
 /// Main threads of a page.
@@ -122,15 +134,17 @@ choice!(PathScheduler {
 choice!(Estimator { "loop" => Estimator::Loop, "closed-form" => Estimator::ClosedForm });
 choice!(TailLossProbe {
     "off" => TailLossProbe::Off, "delayed-ack" => TailLossProbe::DelayedAck,
-    "signalled" => TailLossProbe::Signalled,
+    "signalled" => TailLossProbe::Signalled, "rack" => TailLossProbe::Rack,
 });
 choice!(RedUnit { "packets" => RedUnit::Packets, "bytes" => RedUnit::Bytes });
 choice!(Gentle {
     "twice-max" => Gentle::TwiceMaxThreshold, "queue-limit" => Gentle::QueueLimit,
     "off" => Gentle::Off,
 });
+choice!(AckPolicy { "counted" => AckPolicy::Counted, "linux" => AckPolicy::Linux });
 choice!(Recovery {
     "newreno" => Recovery::NewReno, "nack" => Recovery::Nack, "sack" => Recovery::Sack,
+    "rack" => Recovery::Rack,
 });
 choice!(RecoveryExit {
     "flight-plus-one" => RecoveryExit::FlightPlusOne,
@@ -169,7 +183,9 @@ choice!(PriorityKind {
 });
 choice!(SlowStartExitKind {
     "loss" => SlowStartExitKind::Loss, "hystart" => SlowStartExitKind::HyStart,
+    "hystart-linux" => SlowStartExitKind::HyStartLinux,
 });
+choice!(CubicKind { "rfc9438" => CubicKind::Rfc9438, "linux" => CubicKind::Linux });
 choice!(SendOrder {
     "fifo" => SendOrder::Fifo, "priority" => SendOrder::Priority,
     "preemptive" => SendOrder::PriorityPreemptive,

@@ -77,16 +77,34 @@ const OUTAGES: &[&str] =
     &["network.down_at_ms", "network.up_at_ms", "path2.down_at_ms", "path2.up_at_ms"];
 const LATER_NAMES: &[&str] = &["spdy/2", "spdy"];
 
+/// Those that came with the mechanisms of the kernel, later still.
+const KERNEL_KEYS: &[&str] = &[
+    "transport.acks",
+    "transport.receive_window_tuning",
+    "transport.prr",
+    "transport.frto",
+    "transport.cubic",
+];
+const KERNEL_NAMES: &[&str] = &["rack", "hystart-linux"];
+
+/// Up to when keys and names came.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Age {
+    First,
+    Later,
+    Kernel,
+}
+
 /// Scenario number `number` over a single path, as a profile and the changes to it.
 pub fn changes(number: u64) -> (&'static str, Vec<(String, String)>) {
-    let (profile, mut changes) = drawn(number, false);
-    changes.retain(|(key, _)| !WITH_SEVERAL_PATHS.iter().any(|section| key.starts_with(section)));
+    let (profile, mut changes) = drawn(number, Age::First);
+    changes.retain(|(key, _)| !is_of_several_paths(key));
     (profile, changes)
 }
 
 /// As [`changes`], over several paths.
 pub fn multipath_changes(number: u64) -> (&'static str, Vec<(String, String)>) {
-    let (profile, mut changes) = drawn(number, false);
+    let (profile, mut changes) = drawn(number, Age::First);
     if !changes.iter().any(|(key, value)| key == "multipath.paths" && value != "single") {
         changes.retain(|(key, _)| key != "multipath.paths");
         let paths = ["independent", "shared-bottleneck", "same"][number as usize % 3];
@@ -97,8 +115,8 @@ pub fn multipath_changes(number: u64) -> (&'static str, Vec<(String, String)>) {
 
 /// As [`changes`], with the keys and names that came later.
 pub fn later_changes(number: u64) -> (&'static str, Vec<(String, String)>) {
-    let (profile, mut changes) = drawn(number, true);
-    changes.retain(|(key, _)| !WITH_SEVERAL_PATHS.iter().any(|section| key.starts_with(section)));
+    let (profile, mut changes) = drawn(number, Age::Later);
+    changes.retain(|(key, _)| !is_of_several_paths(key));
     (profile, changes)
 }
 
@@ -116,13 +134,24 @@ pub fn outage_changes(number: u64) -> (&'static str, Vec<(String, String)>) {
     for key in KEYS.iter().filter(|key| OUTAGES.contains(&key.name)) {
         let mut draw = Streams::new(number, 0).stream(key.name, 0);
         if draw.unit() < 0.5 {
-            changes.push((key.name.to_owned(), value(key, &mut draw, true)));
+            changes.push((key.name.to_owned(), value(key, &mut draw, Age::Later)));
         }
     }
     (profile, changes)
 }
 
-fn drawn(number: u64, later: bool) -> (&'static str, Vec<(String, String)>) {
+/// As [`changes`], with all keys and names: those of the kernel's mechanisms, too.
+pub fn kernel_changes(number: u64) -> (&'static str, Vec<(String, String)>) {
+    let (profile, mut changes) = drawn(number, Age::Kernel);
+    changes.retain(|(key, _)| key == "transport.tail_loss_probe" || !is_of_several_paths(key));
+    (profile, changes)
+}
+
+fn is_of_several_paths(key: &str) -> bool {
+    WITH_SEVERAL_PATHS.iter().any(|section| key.starts_with(section))
+}
+
+fn drawn(number: u64, age: Age) -> (&'static str, Vec<(String, String)>) {
     let streams = Streams::new(number, 0);
     let mut draw = streams.stream("test.scenario", 0);
     let profile = if draw.unit() < 0.5 { "pcp" } else { "linux" };
@@ -131,15 +160,17 @@ fn drawn(number: u64, later: bool) -> (&'static str, Vec<(String, String)>) {
     for key in KEYS {
         // A stream for each key: a new key changes no other's draws.
         let mut draw = streams.stream(key.name, 0);
-        if key.name == "limits.time_ms"
-            || is_list(key)
-            || OUTAGES.contains(&key.name)
-            || !later && LATER_KEYS.contains(&key.name)
+        let came = match key.name {
+            name if LATER_KEYS.contains(&name) => Age::Later,
+            name if KERNEL_KEYS.contains(&name) => Age::Kernel,
+            _ => Age::First,
+        };
+        if key.name == "limits.time_ms" || is_list(key) || OUTAGES.contains(&key.name) || came > age
         {
             continue;
         }
         if draw.unit() < changed {
-            changes.push((key.name.to_owned(), value(key, &mut draw, later)));
+            changes.push((key.name.to_owned(), value(key, &mut draw, age)));
         }
     }
     // Two minutes are enough to load or to say why not, without hours of idle timeouts.
@@ -162,6 +193,11 @@ pub fn random_outage_scenario(number: u64) -> Scenario {
     mended(outage_changes(number))
 }
 
+/// As [`random_scenario`], with all keys.
+pub fn random_kernel_scenario(number: u64) -> Scenario {
+    mended(kernel_changes(number))
+}
+
 /// As [`random_scenario`], with what came later.
 pub fn random_later_scenario(number: u64) -> Scenario {
     mended(later_changes(number))
@@ -182,15 +218,19 @@ fn mended((profile, mut changes): (&str, Vec<(String, String)>)) -> Scenario {
     }
 }
 
-fn value(key: &Key, draw: &mut Stream, later: bool) -> String {
+fn value(key: &Key, draw: &mut Stream, age: Age) -> String {
     let allowed = (key.allowed)();
     let allowed = allowed.strip_suffix(" or \"auto\"").unwrap_or(&allowed);
     if allowed == "true or false" {
         return (draw.unit() < 0.5).to_string();
     }
     if let Some(names) = allowed.strip_prefix("one of ") {
-        let names: Vec<&str> =
-            names.split(", ").filter(|name| later || !LATER_NAMES.contains(name)).collect();
+        let came = |name: &str| match name {
+            name if LATER_NAMES.contains(&name) => Age::Later,
+            name if KERNEL_NAMES.contains(&name) => Age::Kernel,
+            _ => Age::First,
+        };
+        let names: Vec<&str> = names.split(", ").filter(|name| came(name) <= age).collect();
         return names[(draw.unit() * names.len() as f64) as usize].to_owned();
     }
     let full = range(allowed).unwrap_or_else(|| panic!("{}: {allowed}", key.name));

@@ -126,7 +126,7 @@ fn ticks(span: SimDuration) -> u64 {
 }
 
 /// Largest integer whose cube is at most `x`, by Newton's method from above.
-fn cube_root(x: u128) -> u64 {
+pub(super) fn cube_root(x: u128) -> u64 {
     if x == 0 {
         return 0;
     }

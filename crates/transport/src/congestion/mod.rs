@@ -5,6 +5,7 @@
 mod balia;
 mod coupled;
 mod cubic;
+mod cubic_linux;
 mod hystart;
 mod lia;
 mod newreno;
@@ -16,6 +17,7 @@ use crate::{Congestion, SlowStart, TcpConfig};
 use balia::Balia;
 pub(crate) use coupled::SubflowView;
 use cubic::Cubic;
+use cubic_linux::CubicLinux;
 use hystart::HyStart;
 use lia::Lia;
 use newreno::NewReno;
@@ -60,6 +62,7 @@ pub(crate) struct Controller {
 enum Kind {
     NewReno(NewReno),
     Cubic(Cubic),
+    CubicLinux(CubicLinux),
     Lia(Lia),
     Olia(Olia),
     Balia(Balia),
@@ -73,10 +76,11 @@ impl Controller {
             cwnd: mss * u64::from(config.initial_window_segments),
             ssthresh: NO_THRESHOLD,
             slow_start: config.slow_start,
-            hystart: config.hystart_ack_delta.map(|delta| HyStart::new(mss, delta)),
+            hystart: config.hystart.map(|hystart| HyStart::new(mss, hystart)),
             kind: match config.congestion {
                 Congestion::NewReno => Kind::NewReno(NewReno::new(config)),
                 Congestion::Cubic => Kind::Cubic(Cubic::new(config)),
+                Congestion::CubicLinux => Kind::CubicLinux(CubicLinux::new(config)),
                 Congestion::Lia => Kind::Lia(Lia::new(config)),
                 Congestion::Olia => Kind::Olia(Olia::new(config)),
                 Congestion::Balia => Kind::Balia(Balia::new(config)),
@@ -99,12 +103,16 @@ impl Controller {
         self.cwnd < self.ssthresh
     }
 
-    /// An ACK of new data brought an RTT sample.
+    /// An ACK of new data brought an RTT sample. `una` and `next` as in [`AckSample`], before or after the
+    /// ACK as the sender counts.
     #[inline]
-    pub fn on_rtt_sample(&mut self, now: SimTime, rtt: SimDuration) {
+    pub fn on_rtt_sample(&mut self, now: SimTime, rtt: SimDuration, una: u64, next: u64) {
+        if let Kind::CubicLinux(c) = &mut self.kind {
+            c.on_rtt_sample(rtt);
+        }
         let cwnd = self.in_slow_start().then_some(self.cwnd);
         if let Some(hystart) = &mut self.hystart
-            && hystart.on_sample(now, rtt, cwnd)
+            && hystart.on_sample(now, rtt, cwnd, una, next)
         {
             self.ssthresh = self.ssthresh.min(self.cwnd);
         }
@@ -136,6 +144,7 @@ impl Controller {
         self.cwnd = match &mut self.kind {
             Kind::NewReno(c) => c.avoidance(self.cwnd, acked),
             Kind::Cubic(c) => c.avoidance(self.cwnd, acked, sample),
+            Kind::CubicLinux(c) => c.avoidance(self.cwnd, acked, sample.now),
             Kind::Lia(c) => c.avoidance(self.cwnd, acked),
             Kind::Olia(c) => c.avoidance(self.cwnd, acked),
             Kind::Balia(c) => c.avoidance(self.cwnd, acked),
@@ -153,7 +162,7 @@ impl Controller {
     /// Shows a coupled controller, number `me`, all subflows of its connection.
     pub fn couple(&mut self, me: usize, all: &[SubflowView]) {
         match &mut self.kind {
-            Kind::NewReno(_) | Kind::Cubic(_) => {}
+            Kind::NewReno(_) | Kind::Cubic(_) | Kind::CubicLinux(_) => {}
             Kind::Lia(c) => c.couple(all),
             Kind::Olia(c) => c.couple(me, all),
             Kind::Balia(c) => c.couple(me, all),
@@ -184,6 +193,7 @@ impl Controller {
             }
             Kind::Balia(c) => c.on_loss(in_use),
             Kind::Cubic(c) => c.on_loss(signal, self.cwnd, in_use),
+            Kind::CubicLinux(c) => c.on_loss(signal, in_use),
         };
         self.ssthresh = share.max(2 * self.mss);
         if signal == LossSignal::Timeout {
@@ -201,8 +211,10 @@ impl Controller {
 
     /// The sender was idle for `idle` and sends again.
     pub fn on_idle(&mut self, idle: SimDuration) {
-        if let Kind::Cubic(c) = &mut self.kind {
-            c.on_idle(idle);
+        match &mut self.kind {
+            Kind::Cubic(c) => c.on_idle(idle),
+            Kind::CubicLinux(c) => c.on_idle(idle),
+            _ => {}
         }
     }
 

@@ -93,6 +93,7 @@ impl MultipathEndpoint {
             send_buffer_bytes: u64::MAX,
             receive_buffer_bytes: u64::MAX,
             delivery: DeliveryOrder::OutOfOrder,
+            tuned_window: false,
             ..config.tcp
         };
         let subflow = |i: usize| {
@@ -102,7 +103,7 @@ impl MultipathEndpoint {
         let count = usize::from(config.subflows).clamp(1, MAX_SUBFLOWS);
         let scheduler = Scheduler::new(config);
         let mut receiver =
-            Receiver::new(&TcpConfig { mss, recovery: Recovery::NewReno, ..config.tcp });
+            Receiver::new(&TcpConfig { mss, recovery: Recovery::NewReno, ..config.tcp.fixed() });
         // Data begin at 1 on both sides, as if a SYN had been seen.
         receiver.on_syn(&Segment::default());
         MultipathEndpoint {

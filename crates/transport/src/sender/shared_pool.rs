@@ -7,7 +7,7 @@ use loadpath_net::SimTime;
 use super::{Fin, Phase, Sender};
 use crate::sent::Sent;
 use crate::unsent::Chunk;
-use crate::{Flags, MessageId, Recovery, Stats};
+use crate::{Flags, Recovery, Stats};
 
 impl Sender {
     /// The sender of a subflow: the window that a segment offers is the connection's.
@@ -32,7 +32,9 @@ impl Sender {
     /// validated first (Algorithm 10), so that what a scheduler sees is not stale.
     #[inline(always)]
     pub fn has_room_for(&mut self, now: SimTime, len: u32, last: bool) -> bool {
-        !self.log.has_waiting() && self.fin == Fin::No && self.admits(now, len, last).is_some()
+        (!self.log.has_waiting() || self.holds_back())
+            && self.fin == Fin::No
+            && self.admits(now, len, last).is_some()
     }
 
     /// Sends `chunk`, for which there is room. `more` says whether the pool still has something.
@@ -69,10 +71,7 @@ impl Sender {
         if self.fin != Fin::Wanted || self.log.has_waiting() {
             return None;
         }
-        self.fin = Fin::Sent;
-        let sent = self.log.push(MessageId(0), 0, 0, Flags::FIN);
-        self.after_sending(now);
-        Some(sent)
+        Some(self.push_fin(now))
     }
 
     /// The window without what duplicate ACKs add to it in recovery, bytes: what other subflows and

@@ -7,7 +7,12 @@ use proptest::prelude::*;
 /// TCP with any of its options.
 pub fn tcp() -> impl Strategy<Value = TcpConfig> {
     let recovery = (
-        prop::sample::select(vec![Recovery::NewReno, Recovery::Nack, Recovery::Sack]),
+        prop::sample::select(vec![
+            Recovery::NewReno,
+            Recovery::Nack,
+            Recovery::Sack,
+            Recovery::Rack,
+        ]),
         prop::sample::select(vec![
             RecoveryExit::FlightPlusOne,
             RecoveryExit::FlightPlusOneNs3,
@@ -22,11 +27,14 @@ pub fn tcp() -> impl Strategy<Value = TcpConfig> {
         prop::sample::select(vec![PartialAckTimer::First, PartialAckTimer::Every]),
         any::<bool>(),
         any::<bool>(),
+        any::<[bool; 2]>(),
+        prop::sample::select(vec![RtoFloor::Timeout, RtoFloor::Variance]),
     );
     let window = (
         prop::sample::select(vec![
             Congestion::NewReno,
             Congestion::Cubic,
+            Congestion::CubicLinux,
             Congestion::Lia,
             Congestion::Olia,
             Congestion::Balia,
@@ -42,6 +50,7 @@ pub fn tcp() -> impl Strategy<Value = TcpConfig> {
         ]),
         prop::sample::select(vec![ValidationFloor::Initial, ValidationFloor::NeverRaise]),
         prop::sample::select(vec![1u32, 3, 10]),
+        prop::sample::select(vec![None, Some(false), Some(true)]),
     );
     let ends = (
         prop::sample::select(vec![
@@ -57,10 +66,13 @@ pub fn tcp() -> impl Strategy<Value = TcpConfig> {
             TailLossProbe::Off,
             TailLossProbe::DelayedAck,
             TailLossProbe::Signalled,
+            TailLossProbe::Rack,
         ]),
         // Buffers from two segments on, with shifts that suit them.
         prop::sample::select(vec![(3_000u64, 0u8), (20_000, 2), (300_000, 7), (1 << 30, 14)]),
         prop::sample::select(vec![2_000u64, 50_000, 1 << 30]),
+        any::<bool>(),
+        prop::sample::select(vec![AckPolicy::Counted, AckPolicy::Linux]),
         any::<bool>(),
     );
     (recovery, window, ends).prop_map(|(r, w, e)| TcpConfig {
@@ -72,6 +84,9 @@ pub fn tcp() -> impl Strategy<Value = TcpConfig> {
         partial_ack_timer: r.3,
         limited_transmit: r.4,
         rearm_stale_rto: r.5,
+        prr: r.6[0],
+        frto: r.6[1],
+        rto_floor: r.7,
         congestion: w.0,
         slow_start: w.1,
         growth: w.2,
@@ -79,6 +94,9 @@ pub fn tcp() -> impl Strategy<Value = TcpConfig> {
         validation: w.4,
         validation_floor: w.5,
         initial_window_segments: w.6,
+        hystart: w
+            .7
+            .map(|current| HyStartConfig { ack_delta: SimDuration::from_millis(2), current }),
         send_order: e.0,
         delivery: e.1,
         delayed_ack_segments: e.2,
@@ -90,6 +108,8 @@ pub fn tcp() -> impl Strategy<Value = TcpConfig> {
         send_buffer_bytes: e.7,
         // More than any loss pattern here can take from one segment.
         fast_open: e.8,
+        acks: e.9,
+        tuned_window: e.10,
         max_syn_retries: 200,
         max_data_retries: 200,
         ..TcpConfig::standard()

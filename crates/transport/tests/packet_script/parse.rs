@@ -398,6 +398,11 @@ fn set(config: &mut MultipathConfig, key: &str, value: &str) -> Result<(), Strin
         "delack_timeout" => c.delayed_ack_timeout = ms(value)?,
         "quick_acks" => c.quick_ack_segments = int()? as u32,
         "ack_push" => c.ack_push_at_once = yes()?,
+        "acks" => {
+            let names = [("counted", AckPolicy::Counted), ("linux", AckPolicy::Linux)];
+            c.acks = one_of(key, value, &names)?;
+        }
+        "tuned_window" => c.tuned_window = yes()?,
         "dup_acks" => c.dup_ack_threshold = int()? as u32,
         "limited_transmit" => c.limited_transmit = yes()?,
         "recovery" => {
@@ -405,6 +410,7 @@ fn set(config: &mut MultipathConfig, key: &str, value: &str) -> Result<(), Strin
                 ("newreno", Recovery::NewReno),
                 ("nack", Recovery::Nack),
                 ("sack", Recovery::Sack),
+                ("rack", Recovery::Rack),
             ];
             c.recovery = one_of(key, value, &names)?;
         }
@@ -433,6 +439,7 @@ fn set(config: &mut MultipathConfig, key: &str, value: &str) -> Result<(), Strin
             let names = [
                 ("newreno", Congestion::NewReno),
                 ("cubic", Congestion::Cubic),
+                ("cubic_linux", Congestion::CubicLinux),
                 ("lia", Congestion::Lia),
                 ("olia", Congestion::Olia),
                 ("balia", Congestion::Balia),
@@ -491,9 +498,12 @@ fn set(config: &mut MultipathConfig, key: &str, value: &str) -> Result<(), Strin
                 ("off", TailLossProbe::Off),
                 ("delayed_ack", TailLossProbe::DelayedAck),
                 ("signalled", TailLossProbe::Signalled),
+                ("rack", TailLossProbe::Rack),
             ];
             c.tail_loss_probe = one_of(key, value, &names)?;
         }
+        "prr" => c.prr = yes()?,
+        "frto" => c.frto = yes()?,
         "scheduler" => {
             let names = [
                 ("lowest_rtt", PathScheduler::LowestRtt),
