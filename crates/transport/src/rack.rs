@@ -109,6 +109,8 @@ impl Rack {
 
     /// A segment left again.
     pub fn note_again(&mut self, log: &SentLog, sent: &Sent, now: SimTime) {
+        // Window probes and what left with a SYN have not been noted.
+        self.note_new(log, now, true);
         if let Some(place) = log.place_of(sent.end()) {
             self.sent[place] = Transmission { at: now, again: true };
             self.order.push_back((now, sent.end()));
