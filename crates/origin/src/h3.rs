@@ -167,10 +167,10 @@ impl Session {
         *response.headers_mut() = answer.headers;
         // Nobody wants it any more if this fails.
         let send = async {
+            let place = self.gate.enter(stream.send_id().into_inner(), answer.rank, priority);
             if stream.send_response(response).await.is_err() {
                 return;
             }
-            let place = self.gate.enter(stream.send_id().into_inner(), answer.rank, priority);
             let mut body = answer.body;
             while !body.is_empty() {
                 place.come_first().await;
