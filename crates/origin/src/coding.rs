@@ -37,6 +37,14 @@ impl Coding {
         }
     }
 
+    fn index(self) -> usize {
+        match self {
+            Coding::Gzip => 0,
+            Coding::Deflate => 1,
+            Coding::Brotli => 2,
+        }
+    }
+
     /// What servers usually take first, and then what is tried if the size differs from the recorded
     /// one: nginx's gzip_comp_level is 1, most others' 6; Brotli on the fly 4 or 5, ahead of time 11.
     fn levels(self) -> &'static [u32] {
@@ -79,24 +87,34 @@ const CLOSE: f64 = 0.02;
 /// Bodies above this are coded once: the highest level of Brotli takes a second a megabyte.
 const MAX_SEARCHED_BYTES: usize = 4 << 20;
 
-/// The body coded at that level whose size is closest to `wire_bytes`, if that is known.
-pub(crate) fn encode(coding: Coding, body: &[u8], wire_bytes: i64) -> Bytes {
-    let distance = |coded: &[u8]| (coded.len() as i64 - wire_bytes).unsigned_abs();
-    let mut levels = coding.levels().iter();
-    let first = *levels.next().expect("there are levels");
-    let mut best = coding.encode(body, first);
-    if wire_bytes > 0 && body.len() <= MAX_SEARCHED_BYTES {
-        for &level in levels {
+/// Codes the bodies of an archive. Its servers are few: the level of the last body is tried first.
+#[derive(Debug, Default)]
+pub(crate) struct Encoder {
+    last: [Option<u32>; 3],
+}
+
+impl Encoder {
+    /// The body coded at that level whose size is closest to `wire_bytes`, if that is known.
+    pub fn encode(&mut self, coding: Coding, body: &[u8], wire_bytes: i64) -> Bytes {
+        let distance = |coded: &[u8]| (coded.len() as i64 - wire_bytes).unsigned_abs();
+        let last = &mut self.last[coding.index()];
+        let first = last.unwrap_or(coding.levels()[0]);
+        let mut best = coding.encode(body, first);
+        if wire_bytes <= 0 || body.len() > MAX_SEARCHED_BYTES {
+            return Bytes::from(best);
+        }
+        for &level in coding.levels().iter().filter(|level| **level != first) {
             if distance(&best) as f64 <= CLOSE * wire_bytes as f64 {
                 break;
             }
             let coded = coding.encode(body, level);
             if distance(&coded) < distance(&best) {
                 best = coded;
+                *last = Some(level);
             }
         }
+        Bytes::from(best)
     }
-    Bytes::from(best)
 }
 
 /// Whether an `Accept-Encoding` (RFC 9110, section 12.5.3) takes a coding.
@@ -127,7 +145,7 @@ mod tests {
         for coding in [Coding::Gzip, Coding::Deflate, Coding::Brotli] {
             for level in [1, 9] {
                 let recorded = coding.encode(&body, level).len();
-                let coded = encode(coding, &body, recorded as i64).len();
+                let coded = Encoder::default().encode(coding, &body, recorded as i64).len();
                 let error = (coded as f64 / recorded as f64 - 1.0).abs();
                 assert!(error <= CLOSE, "{coding:?} {level}: {coded} for {recorded}");
             }
@@ -138,15 +156,15 @@ mod tests {
     fn what_is_coded_decodes_to_the_body() {
         let body = text();
         let mut decoded = Vec::new();
-        let gzip = encode(Coding::Gzip, &body, -1);
+        let gzip = Encoder::default().encode(Coding::Gzip, &body, -1);
         flate2::read::GzDecoder::new(&gzip[..]).read_to_end(&mut decoded).unwrap();
         assert!(decoded == body);
         decoded.clear();
-        let deflate = encode(Coding::Deflate, &body, -1);
+        let deflate = Encoder::default().encode(Coding::Deflate, &body, -1);
         flate2::read::ZlibDecoder::new(&deflate[..]).read_to_end(&mut decoded).unwrap();
         assert!(decoded == body);
         decoded.clear();
-        let brotli = encode(Coding::Brotli, &body, -1);
+        let brotli = Encoder::default().encode(Coding::Brotli, &body, -1);
         brotli::Decompressor::new(&brotli[..], 4096).read_to_end(&mut decoded).unwrap();
         assert!(decoded == body);
     }
