@@ -2,18 +2,23 @@
 
 import asyncio
 import base64
+import gzip
 import http.client
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
+from loadpath.errors import NotFoundError, OriginError
 from loadpath.profiler import PassKind, Settings
 from loadpath.profiler.chromium import DEFAULT_BROWSER, find_browser
 from loadpath.profiler.passes import run_pass
@@ -203,6 +208,132 @@ def test_it_serves_from_loopback_or_a_namespace_of_its_own_only(archive: Path) -
         )
         assert process.returncode == 1
         assert "cannot serve from" in json.loads(process.stdout)["error"]
+
+
+def test_delays_are_recorded_ones_given_ones_or_none(archive: Path, tmp_path: Path) -> None:
+    delays: list[Literal["recorded", "none"] | dict[str, float]] = ["recorded", "none", {PAGE: 3.5}]
+    seen = []
+    for kind in delays:
+        log = tmp_path / "log"
+        with start_origin(OriginSettings(archive=archive, delays=kind, log=log)) as origin:
+            get(origin, "/")
+        seen.append(json.loads(log.read_text())["delay_ms"])
+    # 10 ms of waiting less 11 ms of connecting, 1 ms of which was TLS.
+    assert seen == [0.0, 0.0, 3.5]
+
+
+def test_coded_bodies_are_what_was_recorded(archive: Path) -> None:
+    with start_origin(OriginSettings(archive=archive, http="h1", tls=False)) as origin:
+        _, headers, body = get(origin, "/", accept_encoding="gzip")
+        assert headers["content-encoding"] == "gzip"
+        assert gzip.decompress(body).decode() == ENTRIES[PAGE][1]
+        _, headers, plain = get(origin, "/")
+        assert "content-encoding" not in headers
+        assert plain.decode() == ENTRIES[PAGE][1]
+        # Brotli is not taken in the clear.
+        _, headers, body = get(origin, "/script.js", "other.example", accept_encoding="gzip, br")
+        assert headers["content-encoding"] == "gzip"
+        assert gzip.decompress(body).decode() == SCRIPT
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "not an archive"),
+        (b"[1]", "not an archive"),
+        (b'{"log": {"entries": []}}', "no HTTP exchange"),
+        (har({"data:text/plain,x": ("", "", {})}), "no HTTP exchange"),
+        (har({"https://[": ("", "", {})}), "entries[0]: request.url"),
+        (har({PAGE: ("image/png", "!", {})}), "entries[0]: response.content.text"),
+        (har({PAGE: ("x", "", {"X": "y" * 300_000})}), "entries[0]: response.headers"),
+        (har({PAGE: ("x", "", {})}).replace(b"200", b"0"), "no response in it"),
+        (har({PAGE: ("x", "", {})}).replace(b"200", b"1000"), "response.status = 1000"),
+    ],
+)
+def test_an_archive_that_cannot_be_served_is_refused(
+    tmp_path: Path, content: bytes, problem: str
+) -> None:
+    path = tmp_path / "archive.har"
+    path.write_bytes(content)
+    with (
+        pytest.raises(OriginError, match=re.escape(problem)) as raised,
+        start_origin(OriginSettings(archive=path)),
+    ):
+        pass
+    assert raised.value.__notes__
+
+
+def test_settings_that_make_no_sense_are_refused(archive: Path, tmp_path: Path) -> None:
+    wrong = [
+        OriginSettings(archive=archive, http="h2", tls=False),
+        OriginSettings(archive=archive, order=[PAGE]),
+        OriginSettings(archive=archive, delays={PAGE: -1.0}),
+        OriginSettings(archive=archive, certificate_bytes=1_000_000),
+        OriginSettings(archive=archive, log=tmp_path),
+    ]
+    for settings in wrong:
+        with pytest.raises(OriginError) as raised, start_origin(settings):
+            pass
+        assert raised.value.__notes__
+    with pytest.raises(NotFoundError), start_origin(OriginSettings(archive=tmp_path)):
+        pass
+
+
+def test_an_origin_ends_with_the_process_that_started_it(archive: Path) -> None:
+    starter = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from loadpath.testbed import OriginSettings, start_origin\n"
+        "with start_origin(OriginSettings(archive=Path(sys.argv[1]))) as origin:\n"
+        "    print(origin._process.pid, flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", starter, str(archive)], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        process.kill()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{pid}/stat").exists() and time.monotonic() < deadline:
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            break
+        time.sleep(0.02)
+    assert time.monotonic() < deadline
+
+
+def test_the_verb_prints_what_a_browser_needs_and_then_the_misses(archive: Path) -> None:
+    command = [sys.executable, "-m", "loadpath", "origin", str(archive), "--http", "h1", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        report = json.loads(process.stdout.readline())
+    assert process.returncode == 0
+    assert ready["url"] == PAGE
+    assert f"--host-resolver-rules={ready['resolver_rules']}" in ready["browser_flags"]
+    assert ready["resolver_rules"].endswith(",MAP * ~NOTFOUND")
+    assert report["requests"] == 0
+
+
+@pytest.mark.skipif(shutil.which(DEFAULT_BROWSER) is None, reason=f"no {DEFAULT_BROWSER}")
+def test_a_frozen_page_is_the_same_each_time(tmp_path: Path) -> None:
+    script = "fetch('/seen?' + [Date.now(), new Date().getTime(), Math.random()]).catch(() => 0)"
+    body = f"<!DOCTYPE html><html><head><title>x</title></head><script>{script}</script></html>"
+    archive = tmp_path / "page.har"
+    archive.write_bytes(
+        har({PAGE: ("text/html", body, {"Content-Security-Policy": "script-src 'none'"})})
+    )
+    seen = set()
+    for number in range(2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with start_origin(OriginSettings(archive=archive, freeze=True)) as origin:
+            browse(origin, folder)
+            [miss] = origin.report().misses
+        seen.add(miss.url)
+    [url] = seen
+    assert url.startswith(f"{PAGE}seen?1700000000000,1700000000001,0.")
 
 
 def browse(origin: Origin, folder: Path) -> list[dict[str, Any]]:

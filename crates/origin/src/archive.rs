@@ -12,10 +12,10 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
 use crate::coding::{self, Coding};
-use crate::config::{Config, Delays, MAX_DELAY_MS};
+use crate::config::Config;
 use crate::error::Error;
-use crate::freeze::freeze;
 use crate::har::{self, Exchange};
+use crate::prepare::Preparation;
 
 /// Bodies without coding, all together: a page has megabytes.
 const MAX_BODIES_BYTES: usize = 2 << 30;
@@ -31,15 +31,16 @@ pub(crate) struct Host {
 /// A response that is ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Recorded {
-    url: String,
-    is_tls: bool,
-    query: String,
-    range: Option<String>,
+    pub url: String,
+    pub is_tls: bool,
+    pub query: String,
+    pub range: Option<String>,
     pub status: StatusCode,
-    headers: HeaderMap,
-    identity: Bytes,
-    coded: Option<(Coding, Bytes)>,
-    etag: Option<HeaderValue>,
+    pub headers: HeaderMap,
+    /// The body without coding, and with one.
+    pub identity: Bytes,
+    pub coded: Option<(Coding, Bytes)>,
+    pub etag: Option<HeaderValue>,
     pub delay: Duration,
     /// Place in the scenario's order; `u32::MAX` if it has none.
     pub rank: u32,
@@ -120,22 +121,15 @@ impl Archive {
         let mut page = first.url.clone();
         let wanted = if config.tls { "https" } else { "http" };
         page.set_scheme(wanted).expect("both are schemes of the web");
-        let is_clear = !config.tls;
-        let round_trips = round_trips(&exchanges);
-        let ranks: BTreeMap<&str, u32> = config
-            .order
-            .iter()
-            .enumerate()
-            .rev()
-            .map(|(rank, url)| (url.as_str(), rank as u32))
-            .collect();
+        let now = SystemTime::now();
+        let mut preparation = Preparation::new(config, &exchanges, now);
         let mut archive = Archive {
             responses: BTreeMap::new(),
             failed: BTreeSet::new(),
             hosts: BTreeSet::new(),
             url: page.to_string(),
             summary: Summary::default(),
-            loaded: SystemTime::now(),
+            loaded: now,
         };
         let mut bytes = 0;
         for exchange in exchanges {
@@ -152,19 +146,10 @@ impl Archive {
                 continue;
             }
             archive.add_host(&exchange, &page);
-            let delay = delay(&exchange, &config.delays, &round_trips);
-            let rank = ranks.get(exchange.url.as_str()).copied().unwrap_or(u32::MAX);
-            let recorded = prepare(
-                exchange,
-                is_clear,
-                config.freeze,
-                archive.loaded,
-                delay,
-                rank,
-                &mut archive.summary,
-            );
+            let recorded = preparation.prepare(exchange);
             archive.responses.entry(key).or_default().push(recorded);
         }
+        archive.summary = preparation.summary;
         archive.summary.responses = archive.responses.values().map(Vec::len).sum();
         Ok(archive)
     }
@@ -219,7 +204,8 @@ fn key(method: &str, authority: &str, path: &str) -> (String, String, String) {
     (method.to_owned(), authority.to_owned(), path.to_owned())
 }
 
-fn authority(url: &url::Url) -> String {
+/// Host and port as clients name them.
+pub(crate) fn authority(url: &url::Url) -> String {
     let host = url.host_str().expect("checked when read");
     match url.port() {
         Some(port) => format!("{host}:{port}"),
@@ -337,10 +323,10 @@ impl Recorded {
             }
             _ => self.identity.clone(),
         };
-        if !bodiless(self.status) {
+        if !is_bodiless(self.status) {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
-        let body = if is_head || bodiless(self.status) { Bytes::new() } else { body };
+        let body = if is_head || is_bodiless(self.status) { Bytes::new() } else { body };
         Answer { status: self.status, headers, body, delay: self.delay, rank: self.rank, found }
     }
 }
@@ -350,177 +336,18 @@ fn weak(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag)
 }
 
-fn bodiless(status: StatusCode) -> bool {
+pub(crate) fn is_bodiless(status: StatusCode) -> bool {
     status.is_informational()
         || status == StatusCode::NO_CONTENT
         || status == StatusCode::NOT_MODIFIED
 }
 
-/// Headers that belong to a connection (RFC 9110, section 7.6.1), that this server makes itself, or
-/// that make a browser ask for what is not in the archive.
-fn is_dropped(name: &HeaderName) -> bool {
-    const DROPPED: [&str; 17] = [
-        "alt-svc",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "keep-alive",
-        "nel",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "report-to",
-        "reporting-endpoints",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "x-firefox-spdy",
-        "use-as-dictionary",
-    ];
-    DROPPED.contains(&name.as_str())
-}
-
-/// The least time between sending and hearing, by authority, ms: of handshakes where there were any,
-/// else of requests.
-fn round_trips(exchanges: &[Exchange]) -> BTreeMap<String, f64> {
-    let mut handshakes: BTreeMap<String, f64> = BTreeMap::new();
-    let mut waits: BTreeMap<String, f64> = BTreeMap::new();
-    let least = |map: &mut BTreeMap<String, f64>, exchange: &Exchange, ms: f64| {
-        let entry = map.entry(authority(&exchange.url)).or_insert(ms);
-        *entry = entry.min(ms);
-    };
-    for exchange in exchanges {
-        // `connect` has `ssl` in it (HAR 1.2, timings).
-        let tcp_ms = exchange.connect_ms - exchange.ssl_ms.max(0.0);
-        if exchange.connect_ms >= 0.0 && tcp_ms > 0.0 {
-            least(&mut handshakes, exchange, tcp_ms);
-        }
-        if exchange.wait_ms >= 0.0 {
-            least(&mut waits, exchange, exchange.wait_ms);
-        }
-    }
-    waits.extend(handshakes);
-    waits
-}
-
-fn delay(exchange: &Exchange, delays: &Delays, round_trips: &BTreeMap<String, f64>) -> Duration {
-    let ms = match delays {
-        Delays::None => 0.0,
-        Delays::Recorded => {
-            let round_trip = round_trips.get(&authority(&exchange.url)).copied().unwrap_or(0.0);
-            (exchange.wait_ms - round_trip).clamp(0.0, MAX_DELAY_MS)
-        }
-        Delays::Given(given) => given.get(exchange.url.as_str()).copied().unwrap_or(0.0),
-    };
-    Duration::from_secs_f64(ms / 1000.0)
-}
-
-fn prepare(
-    exchange: Exchange,
-    is_clear: bool,
-    with_freeze: bool,
-    now: SystemTime,
-    delay: Duration,
-    rank: u32,
-    summary: &mut Summary,
-) -> Recorded {
-    let mut headers = HeaderMap::new();
-    let mut coding = None;
-    for (name, value) in &exchange.headers {
-        let (Ok(name), Ok(value)) =
-            (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.as_str()))
-        else {
-            // Pseudo-headers of HTTP/2, and what no header can be.
-            continue;
-        };
-        if name == header::CONTENT_ENCODING {
-            coding = value.to_str().ok().and_then(|value| Coding::of(value, is_clear));
-        }
-        if !is_dropped(&name) {
-            headers.append(name, value);
-        }
-    }
-    let status = StatusCode::from_u16(exchange.status).expect("checked when read");
-    let (mut identity, is_recorded) = match exchange.body {
-        Some(body) => (body, true),
-        None => {
-            let size =
-                if exchange.wire_bytes > 0 { exchange.wire_bytes } else { exchange.decoded_bytes };
-            let size = (size.max(0) as usize).min(MAX_INVENTED_BYTES);
-            (Bytes::from(vec![0; size]), size == 0 || bodiless(status))
-        }
-    };
-    if !is_recorded {
-        coding = None;
-        summary.bodies_missing.push(exchange.url.to_string());
-    } else if exchange.is_text && !identity.is_ascii() {
-        declare_utf8(&mut headers);
-    }
-    let is_html = headers
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"text/html"));
-    if with_freeze && is_html && is_recorded && !identity.is_empty() {
-        identity = Bytes::from(freeze(&identity));
-        // It would forbid the script.
-        headers.remove(header::CONTENT_SECURITY_POLICY);
-    }
-    let coded = coding
-        .filter(|_| !identity.is_empty())
-        .map(|coding| (coding, coding::encode(coding, &identity, exchange.wire_bytes)));
-    if exchange.wire_bytes > 0 && is_recorded {
-        let sent = coded.as_ref().map_or(identity.len(), |(_, body)| body.len());
-        summary.recorded_bytes += exchange.wire_bytes as u64;
-        summary.sent_bytes += sent as u64;
-    }
-    rebase_dates(&mut headers, now);
-    Recorded {
-        is_tls: exchange.url.scheme() == "https",
-        query: exchange.url.query().unwrap_or("").to_owned(),
-        url: exchange.url.into(),
-        range: exchange.range,
-        status,
-        etag: headers.get(header::ETAG).cloned(),
-        headers,
-        identity,
-        coded,
-        delay,
-        rank,
-    }
-}
-
-/// Of zeros in place of a body that was not recorded.
-const MAX_INVENTED_BYTES: usize = 64 << 20;
-
-/// DevTools gives texts in Unicode, whatever they came in.
-fn declare_utf8(headers: &mut HeaderMap) {
-    let Some(kind) = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()) else {
-        return;
-    };
-    let kept = kind
-        .split(';')
-        .filter(|part| !part.trim_start().to_ascii_lowercase().starts_with("charset="));
-    let kind = format!("{}; charset=utf-8", kept.collect::<Vec<_>>().join(";").trim_end());
-    if let Ok(kind) = HeaderValue::try_from(kind) {
-        headers.insert(header::CONTENT_TYPE, kind);
-    }
-}
-
-fn date(headers: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
+pub(crate) fn date(headers: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
     httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok()
 }
 
-/// Moves dates to `now` with their distances, so that what was fresh then is fresh now.
-fn rebase_dates(headers: &mut HeaderMap, now: SystemTime) {
-    let Some(then) = date(headers, &header::DATE) else {
-        return;
-    };
-    if let Ok(by) = now.duration_since(then) {
-        shift_dates(headers, &[header::DATE, header::EXPIRES, header::LAST_MODIFIED], by);
-    }
-}
-
-fn shift_dates(headers: &mut HeaderMap, names: &[HeaderName], by: Duration) {
+/// Moves these dates into the future.
+pub(crate) fn shift_dates(headers: &mut HeaderMap, names: &[HeaderName], by: Duration) {
     if by < Duration::from_secs(1) {
         return;
     }

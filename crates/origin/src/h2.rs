@@ -136,16 +136,19 @@ impl Session {
     /// Everything that can be done now; ready when the connection has ended.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), String>> {
         loop {
+            let mut progress = false;
             // This reads and writes the socket, too.
             while let Poll::Ready(next) = self.connection.poll_accept(cx) {
                 match next {
-                    Some(Ok((request, respond))) => self.on_request(request, respond),
+                    Some(Ok((request, respond))) => {
+                        progress = true;
+                        self.on_request(request, respond);
+                    }
                     Some(Err(error)) if error.is_io() => return Poll::Ready(Ok(())),
                     Some(Err(error)) => return Poll::Ready(Err(error.to_string())),
                     None => return Poll::Ready(Ok(())),
                 }
             }
-            let mut progress = false;
             while let Poll::Ready(Some(done)) = self.processing.poll_join_next(cx) {
                 progress = true;
                 match done.expect("nothing panics or is aborted") {

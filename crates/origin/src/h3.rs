@@ -16,8 +16,7 @@ use crate::h1::BODY_TIME;
 use crate::order::Extensible;
 use crate::quic::Quic;
 use crate::server::{
-    Counted, HANDSHAKE, IDLE, MAX_HEADER_BYTES, MAX_REQUEST_BODY_BYTES, NOT_SENT_BYTES, STALLED,
-    Shared,
+    Counted, HANDSHAKE, IDLE, MAX_HEADER_BYTES, MAX_REQUEST_BODY_BYTES, STALLED, Shared,
 };
 use crate::turns::{Turn, Turns};
 
@@ -45,6 +44,11 @@ pub(crate) fn config(tls: rustls::ServerConfig) -> quinn::ServerConfig {
     config.transport_config(Arc::new(transport));
     config
 }
+
+/// What QUIC holds besides its congestion window. Without anything to send after an acknowledgement the
+/// window would not grow: Chromium acknowledges up to 10 packets at once, in slow start twice as many
+/// follow.
+const NOT_SENT_BYTES: u64 = 32 << 10;
 
 /// What a piece may take, at least: a timeout of the transport passes within it.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -167,10 +171,10 @@ impl Session {
         *response.headers_mut() = answer.headers;
         // Nobody wants it any more if this fails.
         let send = async {
+            let place = self.gate.enter(stream.send_id().into_inner(), answer.rank, priority);
             if stream.send_response(response).await.is_err() {
                 return;
             }
-            let place = self.gate.enter(stream.send_id().into_inner(), answer.rank, priority);
             let mut body = answer.body;
             while !body.is_empty() {
                 place.come_first().await;
@@ -211,10 +215,9 @@ impl Session {
         sent
     }
 
-    /// What QUIC holds, it will send: it gets what its congestion window takes, and what a socket of
-    /// TCP would hold besides.
+    /// What QUIC holds, it will send: it gets what its congestion window takes, and a little.
     fn limit_window(&self) {
-        let window = self.connection.stats().path.cwnd + u64::from(NOT_SENT_BYTES);
+        let window = self.connection.stats().path.cwnd + NOT_SENT_BYTES;
         self.connection.set_send_window(window);
     }
 }

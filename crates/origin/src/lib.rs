@@ -4,6 +4,8 @@
 //! Apart from `loadpath-testbed`, for it needs no namespaces or devices and has as many dependencies
 //! as all other crates together.
 
+#![allow(clippy::disallowed_methods, reason = "certificates and dates are of today")]
+
 mod archive;
 mod coding;
 mod config;
@@ -15,6 +17,7 @@ mod h2;
 mod h3;
 mod har;
 mod order;
+mod prepare;
 mod quic;
 mod report;
 mod run;

@@ -38,7 +38,7 @@ const BACKLOG: u32 = 4096;
 
 /// What the kernel keeps of what was not sent yet: order is decided as late as that
 /// (tcp(7), TCP_NOTSENT_LOWAT).
-pub(crate) const NOT_SENT_BYTES: u32 = 16 << 10;
+const NOT_SENT_BYTES: u32 = 16 << 10;
 
 /// What connections share.
 pub(crate) struct Shared {

@@ -117,3 +117,99 @@ fn dependencies_decide_for_clients_that_know_no_others() {
     let seen = runs(&run(exchange(json!({"priorities": "client"}), requests, 4)));
     assert_eq!(seen, [5, 7, 1, 3]);
 }
+
+/// What a connection over QUIC may have under way.
+const WINDOW: usize = 48 << 10;
+/// What may leave before the server knows of all requests: the first window, and a piece.
+const EARLY: usize = 20 << 10;
+
+/// Asks for paths over QUIC while next to nothing can be sent, then reads: which stream had how many
+/// bytes at each reading.
+async fn exchange_quic(keys: Value, updates: &[&[u8]], paths: &[&str]) -> Vec<Vec<usize>> {
+    let archive = Archive::new(&[("/a", SIZE), ("/b", SIZE), ("/c", SIZE), ("/d", SIZE)]);
+    let server = archive.serve("h3", keys);
+    let mut transport = quinn::TransportConfig::default();
+    transport.receive_window(2000_u32.into());
+    let endpoint = support::quic_client_with(transport);
+    let connection = support::connect_quic(&endpoint, &server).await;
+    // A control stream: its type, empty SETTINGS, updates.
+    let mut control = connection.open_uni().await.unwrap();
+    control.write_all(&[&[0, 4, 0][..], &updates.concat()].concat()).await.unwrap();
+    let mut streams = Vec::new();
+    for path in paths {
+        let (mut send, receive) = connection.open_bi().await.unwrap();
+        send.write_all(&support::quic_get(path)).await.unwrap();
+        send.finish().unwrap();
+        streams.push(receive);
+    }
+    while server.report().requests < paths.len() as u64 {
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    connection.set_receive_window((WINDOW as u32).into());
+    let sizes = std::sync::Mutex::new((vec![0; paths.len()], Vec::new()));
+    let reads = streams.into_iter().enumerate().map(|(number, mut stream)| {
+        let sizes = &sizes;
+        async move {
+            while let Some(chunk) = stream.read_chunk(1 << 14, true).await.unwrap() {
+                let mut sizes = sizes.lock().unwrap();
+                sizes.0[number] += chunk.bytes.len();
+                let now = sizes.0.clone();
+                sizes.1.push(now);
+            }
+        }
+    });
+    futures_join(reads.collect()).await;
+    sizes.into_inner().unwrap().1
+}
+
+/// All of them at once.
+async fn futures_join(futures: Vec<impl Future<Output = ()>>) {
+    let mut futures: Vec<_> = futures.into_iter().map(|future| Some(Box::pin(future))).collect();
+    std::future::poll_fn(|cx| {
+        for slot in &mut futures {
+            if slot.as_mut().is_some_and(|future| future.as_mut().poll(cx).is_ready()) {
+                *slot = None;
+            }
+        }
+        if futures.iter().all(Option::is_none) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+}
+
+/// Each stream of `order` has all its bytes, but for what is under way, before the next one has any
+/// that did not leave early.
+fn assert_order(readings: &[Vec<usize>], order: &[usize]) {
+    assert!(readings.last().unwrap().iter().all(|&size| size > SIZE));
+    for reading in readings {
+        for pair in order.windows(2) {
+            if reading[pair[1]] > EARLY {
+                assert!(reading[pair[0]] + WINDOW > SIZE, "{reading:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_leave_in_the_scenarios_order_over_quic() {
+    let url = |path: &str| format!("https://{HOST}{path}");
+    let keys = json!({"priorities": "order", "order": [url("/c"), url("/a"), url("/d")]});
+    let readings = run(exchange_quic(keys, &[], &["/a", "/b", "/c", "/d"]));
+    assert_order(&readings, &[2, 0, 3, 1]);
+}
+
+#[test]
+fn priority_updates_decide_over_quic() {
+    // RFC 9218, section 7.2: of streams 0, 4, 8 and 12.
+    let update = |stream: u8, urgency: u8| {
+        [&[0x80, 0x0f, 0x07, 0x00, 4, stream][..], b"u=", &[urgency]].concat()
+    };
+    let updates = [update(0, b'5'), update(4, b'1'), update(8, b'4'), update(12, b'0')];
+    let updates: Vec<&[u8]> = updates.iter().map(Vec::as_slice).collect();
+    let keys = json!({"priorities": "client"});
+    let readings = run(exchange_quic(keys, &updates, &["/a", "/b", "/c", "/d"]));
+    assert_order(&readings, &[3, 1, 2, 0]);
+}

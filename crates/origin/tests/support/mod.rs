@@ -116,10 +116,17 @@ pub async fn get_h2(server: &Server, path: &str) -> usize {
 
 /// A QUIC endpoint for clients.
 pub fn quic_client() -> quinn::Endpoint {
+    quic_client_with(quinn::TransportConfig::default())
+}
+
+/// The same with a configuration.
+pub fn quic_client_with(transport: quinn::TransportConfig) -> quinn::Endpoint {
     let tls = client_config(b"h3");
     let tls = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
     let mut endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
-    endpoint.set_default_client_config(quinn::ClientConfig::new(Arc::new(tls)));
+    let mut config = quinn::ClientConfig::new(Arc::new(tls));
+    config.transport_config(Arc::new(transport));
+    endpoint.set_default_client_config(config);
     endpoint
 }
 
@@ -147,6 +154,17 @@ pub async fn get_h3(server: &Server, path: &str) -> usize {
     }
     driver.abort();
     size
+}
+
+/// A request of HTTP/3 for a path, as QPACK writes it without compression (RFC 9204, section 4.5).
+pub fn quic_get(path: &str) -> Vec<u8> {
+    // No dynamic table; :method GET, :scheme https of the static one; :authority and :path by name.
+    let mut block = vec![0, 0, 0xc0 | 17, 0xc0 | 23];
+    for (name, value) in [(0, HOST), (1, path)] {
+        block.extend([0x50 | name, value.len() as u8]);
+        block.extend(value.as_bytes());
+    }
+    [vec![1, block.len() as u8], block].concat()
 }
 
 /// A frame of HTTP/2.
