@@ -220,6 +220,11 @@ impl Receiver {
         segment.seq + u64::from(segment.len) <= self.edge || self.passes_up
     }
 
+    /// What the other side may still send. A subflow holds nothing back.
+    fn left_of_window(&self) -> u64 {
+        if self.passes_up { self.buffer } else { self.edge - self.next.min(self.edge) }
+    }
+
     /// The window may grow with what arrives.
     fn tune(&mut self, now: SimTime, segment: &Segment) -> bool {
         let held = self.held.back().map_or(0, |last| last.end - self.next);
@@ -230,7 +235,7 @@ impl Receiver {
     fn acknowledge_as_linux(&mut self, now: SimTime, segment: &Segment, grew: bool) {
         self.unacknowledged += 1;
         let waiting = self.next - self.last_ack_sent;
-        let window = self.edge - self.next.min(self.edge);
+        let window = self.left_of_window();
         let push = segment.flags.has(Flags::PSH);
         let Some(policy) = &mut self.policy else { return };
         let at_once = policy.on_data(now, segment.len, push, waiting, window, grew);
@@ -259,8 +264,9 @@ impl Receiver {
     /// Out of order, old, or beyond the window.
     fn on_unexpected(&mut self, segment: &Segment, end: u64) {
         if end <= self.next || !self.fits(segment) || self.fin_received {
+            let window = self.left_of_window();
             if let Some(policy) = &mut self.policy {
-                policy.on_old_data(self.edge - self.next.min(self.edge));
+                policy.on_old_data(window);
             }
             self.owe(AckDue::Duplicate);
             return;
