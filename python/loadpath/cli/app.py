@@ -12,6 +12,7 @@ from loadpath.cli import (
     check,
     delays,
     doctor,
+    emulate,
     export,
     figure,
     graph,
@@ -43,6 +44,7 @@ app = typer.Typer(
 app.command("profile")(profile.profile)
 app.command("delays")(delays.delays)
 app.command("simulate")(simulate.simulate)
+app.command("emulate")(emulate.emulate)
 app.command("advise")(advise.advise)
 app.command("check")(check.check)
 app.command("waterfall")(waterfall.waterfall)

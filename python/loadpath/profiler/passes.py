@@ -52,6 +52,7 @@ TRACE_BUFFER_KB = 1_000_000
 CHUNK_BYTES = 1 << 20
 """Of the trace, for each IO.read."""
 
+
 @dataclass(frozen=True, slots=True)
 class PassOutput:
     """What a pass found, besides its files."""

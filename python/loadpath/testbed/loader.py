@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 LOADER_VERSION = 1
-"""Loads of another number are not comparable: it grows when flags or definitions of times change."""
+"""Loads of another number are not comparable: it grows when flags or what times mean change."""
 
 PROTOCOLS: dict[Http, str] = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}
 """ALPN names, as Chromium reports them."""
@@ -250,9 +250,7 @@ def _order(server: WebServer, settings: LoadSettings, scratch: Path) -> Order:
     )
 
 
-def _run(
-    link: Link | None, order: Order, settings: LoadSettings
-) -> tuple[PageLoad, list[Socket]]:
+def _run(link: Link | None, order: Order, settings: LoadSettings) -> tuple[PageLoad, list[Socket]]:
     """Start the process of the load and hear what it says."""
     command = [sys.executable, "-P", "-m", "loadpath.testbed.load_process"]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
