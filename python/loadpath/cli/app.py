@@ -29,6 +29,7 @@ from loadpath.cli import (
     table,
     timesequence,
     transform,
+    validate,
     waterfall,
 )
 
@@ -53,6 +54,7 @@ app.command("export")(export.export)
 app.command("import")(import_.import_)
 app.command("transform")(transform.transform)
 app.command("archive")(archive.archive)
+app.command("validate")(validate.validate)
 app.command("reproduce")(reproduce.reproduce)
 app.command("characteristics")(characteristics.characteristics)
 app.command("sweep")(sweep.sweep)

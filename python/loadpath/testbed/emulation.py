@@ -11,7 +11,7 @@ from loadpath._core import Scenario
 from loadpath.errors import LinkError, LoadpathError, hinted
 from loadpath.outcome import Outcome
 from loadpath.parameters import Parameters, describe_network, resolve_scenario, scenario_values
-from loadpath.testbed.link import DEFAULT_PROFILE, LinkSettings
+from loadpath.testbed.link import DEFAULT_PROFILE, link_settings
 from loadpath.testbed.load import Load
 from loadpath.testbed.loader import BusyMachineError, LoadSettings, load_over_link
 from loadpath.testbed.outcomes import outcome_of
@@ -75,7 +75,7 @@ class Emulation:
                 capture=self.captures and self.captures / f"{self.page.name}-{run}.pcapng",
             )
             try:
-                load = load_over_link(LinkSettings(**self._parameters(), run=run), serve, settings)
+                load = load_over_link(link_settings(self._parameters(), run), serve, settings)
             except BusyMachineError:
                 raise
             except LoadpathError as error:

@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Unpack
+from typing import Any, Literal, TypeVar, Unpack, cast
 
 import msgspec
 
@@ -34,7 +34,7 @@ from loadpath.parameters import (
 )
 from loadpath.testbed.report import LinkReport
 
-__all__ = ["End", "Link", "LinkSettings", "open_link"]
+__all__ = ["End", "Link", "LinkSettings", "link_settings", "open_link"]
 
 End = Literal["client", "server"]
 """An end of a link."""
@@ -68,6 +68,11 @@ class LinkSettings(Parameters, total=False):
     """The same towards the server."""
     kernel_congestion: str | None
     """Congestion controller by the kernel's name; default the scenario's."""
+
+
+def link_settings(parameters: Parameters, run: int = 0) -> LinkSettings:
+    """The link of a load with these parameters, and of one of its repetitions."""
+    return cast(LinkSettings, parameters | {"run": run})
 
 
 class Link:

@@ -233,7 +233,7 @@ def _order(server: WebServer, settings: LoadSettings, scratch: Path) -> Order:
         flags.append(f"--host-resolver-rules={server.resolver_rules}")
     if server.spki:
         flags.append(f"--ignore-certificate-errors-spki-list={server.spki}")
-    netlog = settings.netlog and settings.netlog.absolute()
+    netlog = settings.netlog
     if settings.handshakes and netlog is None:
         netlog = scratch / "netlog.json"
     return Order(
@@ -244,9 +244,9 @@ def _order(server: WebServer, settings: LoadSettings, scratch: Path) -> Order:
         no_sandbox=settings.no_sandbox,
         timeout_s=settings.timeout_s,
         network=settings.network,
-        netlog=netlog and str(netlog),
+        netlog=None if netlog is None else str(netlog.absolute()),
         netlog_mode="Everything" if settings.handshakes else "Default",
-        capture=settings.capture and str(settings.capture.absolute()),
+        capture=None if settings.capture is None else str(settings.capture.absolute()),
     )
 
 

@@ -60,7 +60,8 @@ class MachineWatch:
 
     def __init__(self) -> None:
         self._load_average = os.getloadavg()[0]
-        self._before = busy_processors()
+        self.busy_before = busy_processors()
+        """Processors in use by others just now."""
         self._stolen_s = _stolen_s()
         self._pressure = {name: _pressure_ms(name) for name in ("cpu", "memory", "io")}
         self._start = time.monotonic()
@@ -75,7 +76,7 @@ class MachineWatch:
         stolen_s = _stolen_s() - self._stolen_s
         return Machine(
             load_average=self._load_average,
-            busy_before=self._before,
+            busy_before=self.busy_before,
             busy_after=busy_processors(),
             cpu_pressure_ms=waited["cpu"],
             memory_pressure_ms=waited["memory"],

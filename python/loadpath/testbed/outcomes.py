@@ -166,7 +166,7 @@ def _matched(requests: Sequence[Request], sockets: Sequence[Socket]) -> dict[int
     for socket in sockets:
         # Connections that the browser opened without a request have carried handshakes only.
         at_server[socket.local].append(socket)
-    matched = {}
+    matched: dict[int, Socket] = {}
     for address, connections in received.items():
         candidates = sorted(at_server[address], key=lambda socket: -socket.bytes_sent)
         numbers = sorted(connections, key=lambda number: -connections[number])
