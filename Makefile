@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 \
-	fuzz docs clean study-profiler study-self-consistency study-advice study-kills
+	fuzz docs clean study-profiler study-self-consistency study-advice study-kills validate validate-quick
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -72,6 +72,16 @@ study-profiler: build ## what the profiler explains of real pages of packages (h
 study-self-consistency: build ## real loads over slow links against simulations of profiles (hours)
 	@scripts/apt.sh 'servers of the studies' nginx-light
 	@$(BIN)/python studies/self_consistency.py $(STUDIES)/self-consistency docs/validation
+
+VALIDATE := $(BIN)/python studies/validate_packages.py $(STUDIES)/validation docs/validation
+
+validate: build ## predicted against real load times of real pages (many hours, idle machine)
+	@scripts/apt.sh 'servers of the studies' nginx-light
+	@$(VALIDATE)
+
+validate-quick: build ## the same of six pages over four networks (40 minutes, idle machine)
+	@scripts/apt.sh 'servers of the studies' nginx-light
+	@$(VALIDATE) --quick
 
 study-advice: build ## advice on 20 pages of the corpus, checked (minutes; needs LOADPATH_CORPUS)
 	@mkdir -p $(STUDIES)/advice

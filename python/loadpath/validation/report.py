@@ -92,7 +92,8 @@ def markdown(result: Result, name: str, title: str, command: str) -> str:
     """The whole report."""
     cells, where = result.cells, result.environment
     found = methods(cells)
-    plain = [cell for cell in cells if not cell.network.lossy]
+    plain = [cell for cell in cells if not cell.network.lossy and cell.http != "h3"]
+    quic = [cell for cell in cells if not cell.network.lossy and cell.http == "h3"]
     lossy = [cell for cell in cells if cell.network.lossy]
     parts = [
         f"# {title}\n",
@@ -113,10 +114,19 @@ def markdown(result: Result, name: str, title: str, command: str) -> str:
     )
     if plain:
         parts += ["## Cells without loss\n", _methods_table(plain, found)]
-        parts += ["### By protocol and network, held-out and tuning pages\n", _groups_table(plain)]
-        parts += ["### Responses\n", _RESOURCES, _resources_table(plain)]
+    if quic:
+        parts += ["### HTTP/3, predicted by QUIC-lite\n", _methods_table(quic, found)]
+    if plain or quic:
+        parts += ["### By protocol and network\n", _groups_table([*plain, *quic])]
+        parts += ["### Responses\n", _RESOURCES, _resources_table([*plain, *quic])]
     if lossy:
-        parts += ["## Cells with loss\n", _LOSSY, _lossy_table(lossy), _methods_table(lossy, found)]
+        parts += ["## Cells with loss\n", _LOSSY, _lossy_table(lossy)]
+        for title, members in (
+            ("HTTP/1.1 and HTTP/2", [cell for cell in lossy if cell.http != "h3"]),
+            ("HTTP/3, predicted by QUIC-lite", [cell for cell in lossy if cell.http == "h3"]),
+        ):
+            if members:
+                parts += [f"### {title}\n", _methods_table(members, found)]
     trips = fitted_round_trips(cells)
     if trips:
         text = ", ".join(f"{http} {number:.1f}" for http, number in trips.items())
@@ -131,8 +141,8 @@ def markdown(result: Result, name: str, title: str, command: str) -> str:
 _RESOURCES = """Completion of each response before the load event, median against prediction.
 """
 
-_LOSSY = """Each cell is judged by its own interval: whether the predicted median lies inside the 95 % bootstrap
-interval of the measured one.
+_LOSSY = """Each cell is judged by its own interval: whether the predicted median lies inside the
+bootstrap interval (95 %) of the measured one.
 """
 
 _BASELINES = """`pcp`: the same graph with every default of the PCP thesis, over the same network.
