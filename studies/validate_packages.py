@@ -119,6 +119,7 @@ def study(
     server: Annotated[str, typer.Option(help="nginx or origin.")] = "nginx",
     quick: Annotated[bool, typer.Option("--quick", help="Six pages, four networks.")] = False,
     measure: Annotated[bool, typer.Option("--measure/--no-measure")] = True,
+    baseline: Annotated[Path | None, typer.Option(help="As for `loadpath validate`.")] = None,
 ) -> None:
     """Profile, load, simulate what is not there yet; write the report."""
     sites = read_sites(page or ())
@@ -141,6 +142,7 @@ def study(
         name="accuracy-quick" if quick else "accuracy",
         command="make validate-quick" if quick else "make validate",
         measure=measure,
+        baseline=baseline,
     )
     with (
         _validation_pages(profiles, _usable(profiles, sites, names), server) as pages,

@@ -42,6 +42,9 @@ def validate(
     measure: Annotated[
         bool, typer.Option("--measure/--no-measure", help="Or report on the loads that are there.")
     ] = True,
+    baseline: Annotated[
+        Path | None, typer.Option(help="Folder for the graphs and predictions, to see them move.")
+    ] = None,
     browser: Annotated[
         Path | None, typer.Option(help="Chromium to use; default the headless shell.")
     ] = None,
@@ -64,6 +67,7 @@ def validate(
         name=name,
         measure=measure,
         browser=browser,
+        baseline=baseline,
     )
     try:
         with step_bar() as progress:

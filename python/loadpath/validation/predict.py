@@ -60,25 +60,33 @@ def pcp_scenario(network: ValidationNetwork, http: Http) -> Scenario:
 def predict(
     cells: Sequence[tuple[Page, ValidationNetwork, Http, Mapping[str, object]]],
     progress: Callable[[int, int], object] = lambda done, total: None,
+    *,
+    pcp: bool = True,
 ) -> list[Prediction]:
-    """Predictions for pages over networks by protocols, with keys of their TLS handshakes."""
+    """Predictions for pages over networks by protocols, with keys of their TLS handshakes.
+
+    Without `pcp` the thesis's are left out.
+    """
     jobs: list[Job] = []
     slices = []
     for page, network, http, tls in cells:
         runs = LOSSY_RUNS if network.lossy else 1
         first = len(jobs)
-        for scenario in (scenario_of(network, http, tls), pcp_scenario(network, http)):
+        scenarios = [scenario_of(network, http, tls)]
+        if pcp:
+            scenarios.append(pcp_scenario(network, http))
+        for scenario in scenarios:
             jobs += [(page, scenario, run) for run in range(runs)]
         slices.append((first, runs))
     outcomes = simulate_many(jobs, progress=lambda done: progress(done, len(jobs)))
     predictions = []
     for (_, network, _, _), (first, runs) in zip(cells, slices, strict=True):
-        linux, pcp = outcomes[first : first + runs], outcomes[first + runs : first + 2 * runs]
+        linux, other = outcomes[first : first + runs], outcomes[first + runs : first + 2 * runs]
         size = sum(resource.size_bytes for resource in linux[0].resources)
         predictions.append(
             Prediction(
                 load_ms=_median_load(linux),
-                pcp_ms=_median_load(pcp),
+                pcp_ms=_median_load(other) if pcp else None,
                 bytes_ms=8e3 * size / _rate_bps(network),
                 resources_ms=_median_ends(linux),
             )

@@ -36,6 +36,8 @@ class ValidationOptions:
     command: str = "loadpath validate"
     measure: bool = True
     browser: Path | None = None
+    baseline: Path | None = None
+    """Folder for graphs and predictions, of which a test sees that they do not move."""
 
 
 def plan_of(options: ValidationOptions) -> Plan:
@@ -91,4 +93,6 @@ def validate_pages(
     if options.measure:
         validation.measure(progress)
     result = validation.examine(progress)
+    if options.baseline is not None:
+        validation.keep_predictions(result, options.baseline)
     return write_report(result, options.output, options.name, options.title, options.command)

@@ -5,12 +5,14 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 
 from loadpath._core import Page
 from loadpath.testbed.load import Http, Load
 from loadpath.validation.accuracy import CellResult, resource_times
+from loadpath.validation.baseline import Kept, keep, keep_graph
 from loadpath.validation.cells import (
     NETWORKS,
     PROTOCOLS,
@@ -102,6 +104,29 @@ class Validation:
         ]
         return Result(results, Environment.of(self.measurement.browser), self.plan)
 
+    def keep_predictions(self, result: Result, folder: Path) -> Path:
+        """Keep graphs and predictions, of which a test sees that they do not move."""
+        found = {(cell.page, cell.http, cell.network): cell for cell in result.cells}
+        kept = []
+        for page in self.pages:
+            for http in self.plan.protocols:
+                graph = keep_graph(folder, page.name, http, page.graph(http))
+                for network in self.plan.networks:
+                    kept.append(
+                        Kept(
+                            page=page.name,
+                            graph=graph,
+                            http=http,
+                            network=network.name,
+                            tls=self._tls(page, http),
+                            load_ms=found[page.name, http, network].predicted_ms,
+                        )
+                    )
+        return keep(folder, kept)
+
+    def _tls(self, page: ValidationPage, http: Http) -> dict[str, object]:
+        return dict(tls_keys(self.measurement.probe(page, http, make=False)))
+
     def _cells(
         self,
     ) -> tuple[
@@ -112,7 +137,7 @@ class Validation:
         for page in self.pages:
             for http in self.plan.protocols:
                 graph = page.graph(http)
-                tls = dict(tls_keys(self.measurement.probe(page, http, make=False)))
+                tls = self._tls(page, http)
                 for network in self.plan.networks:
                     cells.append((page, network, http))
                     inputs.append((graph, network, http, tls))
