@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from loadpath._core import die_with_parent
 from loadpath.errors import LoadpathError
 from loadpath.profiler import PassKind, Settings, chromium
 from loadpath.profiler.capture import capture_packets
@@ -34,9 +35,6 @@ from loadpath.profiler.watch import Watch
 from loadpath.testbed.load import PageLoad, Request
 
 __all__ = ["Failure", "Order", "requests_of"]
-
-MAX_ERROR_TEXT = 200
-
 
 class Order(msgspec.Struct, kw_only=True):
     """The line that is read."""
@@ -260,6 +258,8 @@ def _print(message: object) -> None:
 
 def main() -> int:
     """Load once."""
+    # The browser's reaper then sees that nobody is left.
+    die_with_parent()
     line = sys.stdin.buffer.readline()
     if not line:
         return 1
