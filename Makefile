@@ -11,7 +11,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 \
-	fuzz docs clean study-profiler study-self-consistency study-advice study-kills validate validate-quick
+	fuzz docs clean study-profiler study-self-consistency study-advice study-kills study-tcp study-mptcp \
+	study-link-kills validate validate-quick
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -86,6 +87,15 @@ validate-quick: build ## the same of six pages over four networks (40 minutes, i
 study-advice: build ## advice on 20 pages of the corpus, checked (minutes; needs LOADPATH_CORPUS)
 	@mkdir -p $(STUDIES)/advice
 	@$(BIN)/python studies/advise.py $(STUDIES)/advice $(ADVICE)
+
+study-tcp: build ## kernel TCP over links with exact losses against the simulation (half an hour; RUNS=3)
+	@$(BIN)/python studies/tcp_alone.py $(STUDIES)/tcp-alone docs/validation -n $(or $(RUNS),3)
+
+study-mptcp: build ## kernel MPTCP over two paths against the simulation (minutes; RUNS=5)
+	@$(BIN)/python studies/two_paths.py $(STUDIES)/two-paths docs/validation -n $(or $(RUNS),5)
+
+study-link-kills: build ## links in a row, and kill -9 of all parts of a link at random points (LINKS=50)
+	@$(BIN)/python studies/link_kills.py --links $(or $(LINKS),50)
 
 study-kills: build ## kill -9 of sweeps, Dask workers and schedulers at random points (KILLS=20)
 	@$(BIN)/python studies/sweep_kills.py --kills $(or $(KILLS),20)

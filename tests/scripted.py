@@ -231,7 +231,7 @@ def scripted_outcome() -> Outcome:
             Queue("bottleneck.down", 8, 8000, 1, 0, 3, 0.1),
             Queue("bottleneck.up", 10, 1300, 0, 0, 1, 0.01),
         ),
-        totals=Totals(4 * MSS + 500, 5, 19, 1, 1, 0, 0, 100),
+        totals=Totals(4 * MSS + 500, 5, 19, 1, 1, 0, 0, 0, 100),
         trace_hash="scripted",
         trace=Trace(
             packets=tuple(packets),

@@ -234,6 +234,8 @@ def test_servers_run_at_the_other_end(loadpath: Loadpath) -> None:
     [
         (["--congestion", "nosuch"], "the kernel has no congestion controller"),
         (["--drop-down", "3,x"], "--drop-down 3,x: expected numbers from 0"),
+        (["--tap", "no/such/folder/x"], "cannot write the capture"),
+        (["--set", "multipath.paths=same"], "links have single or independent paths"),
         (["--delay-down", "50", "--rtt", "40"], "delay_down_ms = 50: expected a number from 0 to"),
         (["--server", "exit 3", "--wait-port", "80"], "a server failed with status 3"),
         (["--wait-port", "80/sctp"], "port 80/sctp: expected PORT or ADDRESS:PORT"),

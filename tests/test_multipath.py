@@ -132,7 +132,7 @@ def test_the_csv_has_the_columns_of_the_thesis_table(two_pages: Path) -> None:
 def loads_of(times_s: list[list[float]]) -> Loads:
     table = np.array(times_s)
     names = tuple(f"page {n}" for n in range(len(times_s)))
-    return Loads(names, table, np.zeros_like(table), np.zeros_like(table))
+    return Loads(names, table, np.zeros_like(table), np.zeros_like(table), np.zeros_like(table))
 
 
 def test_differences_are_positive_where_several_paths_are_faster() -> None:

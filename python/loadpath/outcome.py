@@ -171,6 +171,7 @@ class Totals(msgspec.Struct, frozen=True):
     retransmissions: int
     timeouts: int
     tail_losses: int
+    tail_probes: int
     events: int
 
 

@@ -7,6 +7,7 @@
 mod event;
 mod link;
 mod loss;
+mod pace;
 mod queue;
 mod random;
 mod red;
@@ -14,7 +15,8 @@ mod time;
 
 pub use event::EventQueue;
 pub use link::{Direction, Hop, HopCounters, Lane, Link};
-pub use loss::Loss;
+pub use loss::{DropList, Loss};
+pub use pace::{OPPORTUNITY_BYTES, Schedule};
 pub use queue::{Capacity, Queue};
 pub use random::{Stream, Streams, key_of};
 pub use red::{Gentle, Red, RedConfig, RedUnit};

@@ -6,7 +6,8 @@
 
 use std::collections::VecDeque;
 
-use crate::{Bitrate, Loss, Queue, SimDuration, SimTime};
+use crate::pace::Pace;
+use crate::{Bitrate, Loss, Queue, Schedule, SimDuration, SimTime};
 
 /// Nanoseconds that a byte takes at 1 bit/s.
 const BIT_NS_PER_BYTE: u64 = 8_000_000_000;
@@ -55,6 +56,8 @@ pub struct Hop {
     waiting_bytes: u64,
     /// `waiting` is kept up.
     counts_waiting: bool,
+    /// Where the rate changes over time; it then replaces `rate`. Boxed: few hops have one.
+    pace: Option<Box<Pace>>,
     counters: HopCounters,
 }
 
@@ -73,6 +76,7 @@ impl Hop {
             remainder: 0,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            pace: None,
             counters: HopCounters::default(),
         }
     }
@@ -89,15 +93,36 @@ impl Hop {
         self
     }
 
+    /// The same hop with a rate that changes over time.
+    pub fn paced(mut self, schedule: Schedule) -> Hop {
+        self.ns_per_byte = 0;
+        self.pace = Some(Box::new(Pace::new(schedule)));
+        self
+    }
+
     /// Offers a packet that arrives at `arrival`, no earlier than the packet before it, and returns
     /// when its last bit reaches the far end; `None` if it is dropped or lost.
     #[inline]
     pub fn admit(&mut self, arrival: SimTime, size_bytes: u32) -> Option<SimTime> {
+        self.admit_of(None, arrival, size_bytes)
+    }
+
+    /// As [`admit`](Self::admit) for a packet that carries data of flow `flow`, for exact losses.
+    #[inline]
+    pub fn admit_of(
+        &mut self,
+        flow: Option<u32>,
+        arrival: SimTime,
+        size_bytes: u32,
+    ) -> Option<SimTime> {
         self.counters.offered_packets += 1;
         self.counters.offered_bytes += size_bytes as u64;
-        if self.loss.loses_next() {
+        if self.loss.loses_next(flow) {
             self.counters.lost_packets += 1;
             return None;
+        }
+        if self.pace.is_some() {
+            return self.admit_paced(arrival, size_bytes);
         }
         let idle = arrival > self.busy_until;
         if self.counts_waiting {
@@ -127,6 +152,27 @@ impl Hop {
         self.busy_until += span;
         self.counters.busy = self.counters.busy + span;
         Some(self.busy_until + self.delay)
+    }
+
+    #[cold]
+    fn admit_paced(&mut self, arrival: SimTime, size_bytes: u32) -> Option<SimTime> {
+        self.drain(arrival);
+        let waiting = self.waiting.len() as u64;
+        if !self.queue.admits(size_bytes as u64, waiting, self.waiting_bytes) {
+            self.counters.queue_drops += 1;
+            return None;
+        }
+        let pace = self.pace.as_mut().expect("asked before");
+        let (start, end) = pace.serve(arrival, self.busy_until, size_bytes);
+        if self.counts_waiting {
+            self.waiting.push_back((start, size_bytes));
+            self.waiting_bytes += size_bytes as u64;
+            self.counters.max_waiting_packets =
+                self.counters.max_waiting_packets.max(waiting + u64::from(start > arrival));
+        }
+        self.counters.busy = self.counters.busy + (end - arrival.max(self.busy_until));
+        self.busy_until = end;
+        Some(end + self.delay)
     }
 
     /// Packets and bytes that wait for service at `now`, the one in service not counted; zero unless
@@ -222,7 +268,19 @@ impl<P> Link<P> {
     /// Offers `packet`, arriving at `arrival`; false if it was dropped or lost.
     #[inline]
     pub fn enqueue(&mut self, arrival: SimTime, size_bytes: u32, packet: P) -> bool {
-        match self.hop.admit(arrival, size_bytes) {
+        self.enqueue_of(None, arrival, size_bytes, packet)
+    }
+
+    /// As [`enqueue`](Self::enqueue) for a packet that carries data of flow `flow`.
+    #[inline]
+    pub fn enqueue_of(
+        &mut self,
+        flow: Option<u32>,
+        arrival: SimTime,
+        size_bytes: u32,
+        packet: P,
+    ) -> bool {
+        match self.hop.admit_of(flow, arrival, size_bytes) {
             Some(delivery) => {
                 self.in_flight.push(delivery, packet);
                 true

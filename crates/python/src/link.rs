@@ -2,8 +2,9 @@
 //! `loadpath.testbed.host`.
 
 use std::os::fd::RawFd;
+use std::path::PathBuf;
 
-use loadpath_net::{Direction, Loss, SimDuration, Streams};
+use loadpath_net::{Direction, SimDuration, Streams};
 use loadpath_sim::scenario::BottleneckId;
 use loadpath_testbed as testbed;
 use pyo3::exceptions::PyRuntimeError;
@@ -37,36 +38,38 @@ impl Namespaces {
         self.descriptors
     }
 
-    /// Starts a link with the first bottleneck of a scenario. `delay_ms` is the one-way delay towards
-    /// the client and towards the server; the packets with the ordinals in `drop_down` and `drop_up`
-    /// are dropped instead of random ones, if given.
-    #[pyo3(signature = (scenario, congestion, delay_ms, run=0, drop_down=None, drop_up=None))]
+    /// Starts a link with the bottlenecks of a scenario. `delay_ms` is, path by path, the one-way delay
+    /// towards the client and towards the server; `tap` is a file for a capture.
+    #[pyo3(signature = (scenario, congestion, delay_ms, run=0, tap=None))]
     fn start_link(
         &mut self,
         scenario: &Scenario,
         congestion: String,
-        delay_ms: (f64, f64),
+        delay_ms: Vec<(f64, f64)>,
         run: u64,
-        drop_down: Option<Vec<u64>>,
-        drop_up: Option<Vec<u64>>,
+        tap: Option<PathBuf>,
     ) -> PyResult<RunningLink> {
         let scenario = &scenario.inner;
         let streams = Streams::new(scenario.random.seed, run);
-        let hop = |direction, delay_ms, drops: Option<Vec<u64>>| {
+        let hop = |bottleneck, direction, delay_ms| {
             let delay = SimDuration::from_millis_f64(delay_ms);
-            let hop = scenario.bottleneck(BottleneckId::First, direction, delay, &streams);
-            let hop = hop.counting_waiting();
-            match drops {
-                Some(ordinals) => hop.losing(Loss::pattern(ordinals)),
-                None => hop,
-            }
+            scenario.bottleneck(bottleneck, direction, delay, &streams).counting_waiting()
         };
+        let bottlenecks = [BottleneckId::First, BottleneckId::Second];
         let config = testbed::LinkConfig {
-            down: hop(Direction::Down, delay_ms.0, drop_down),
-            up: hop(Direction::Up, delay_ms.1, drop_up),
+            paths: bottlenecks
+                .into_iter()
+                .zip(delay_ms)
+                .map(|(bottleneck, (down_ms, up_ms))| testbed::PathConfig {
+                    down: hop(bottleneck, Direction::Down, down_ms),
+                    up: hop(bottleneck, Direction::Up, up_ms),
+                })
+                .collect(),
+            first_path: scenario.first_path(),
             overhead_bytes: scenario.transport.link_header_bytes as u32,
             initial_window_segments: scenario.transport.initial_window_segments,
             congestion,
+            tap,
         };
         let namespaces = self
             .inner
@@ -101,10 +104,11 @@ impl RunningLink {
     }
 }
 
-/// The client's address, the server's first one, and a range of which all are the server's.
+/// The client's addresses, path by path, the server's first one, and a range of which all are the
+/// server's.
 #[pyfunction]
-pub fn link_addresses() -> (&'static str, &'static str, &'static str) {
-    (testbed::CLIENT_ADDRESS, testbed::SERVER_ADDRESS, testbed::SERVER_ADDRESSES)
+pub fn link_addresses() -> ([&'static str; 2], &'static str, &'static str) {
+    (testbed::CLIENT_ADDRESSES, testbed::SERVER_ADDRESS, testbed::SERVER_ADDRESSES)
 }
 
 /// Completes the namespaces from within, as their first process.

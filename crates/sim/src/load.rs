@@ -329,6 +329,7 @@ fn totals<T, C: Transport>(world: &World<T, C>) -> Totals {
             totals.retransmissions += stats.retransmissions;
             totals.timeouts += stats.timeouts;
             totals.tail_losses += stats.tail_losses;
+            totals.tail_probes += stats.tail_probes;
         }
     }
     totals

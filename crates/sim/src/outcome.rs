@@ -279,6 +279,8 @@ pub struct Totals {
     pub timeouts: u64,
     /// Tail losses.
     pub tail_losses: u64,
+    /// Tail loss probes.
+    pub tail_probes: u64,
     /// Events processed by the simulator.
     pub events: u64,
 }

@@ -301,7 +301,9 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         let down = &mut self.topology.bottlenecks[path.bottleneck as usize].down;
         let queue = path.bottleneck.hop_index(Direction::Down);
         self.tracer.queue(at, queue, || down.occupancy(at));
-        match down.admit(at, packet.segment.tcp().wire_bytes) {
+        let tcp = packet.segment.tcp();
+        let flow = (tcp.len > 0).then_some(packet.connection);
+        match down.admit_of(flow, at, tcp.wire_bytes) {
             None => {
                 let p = &packet;
                 let (event, to) = (PacketEvent::Dropped, Direction::Down);
@@ -639,7 +641,8 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             let up = &mut self.topology.bottlenecks[path.bottleneck as usize].up;
             let queue = path.bottleneck.hop_index(Direction::Up);
             self.tracer.queue(now, queue, || up.occupancy(now));
-            match up.admit(now, tcp.wire_bytes) {
+            let flow = (tcp.len > 0).then_some(connection);
+            match up.admit_of(flow, now, tcp.wire_bytes) {
                 None => {
                     self.tracer.packet(
                         now,

@@ -1,11 +1,12 @@
 //! The links of the simulation in real time: packets of real kernels pass them between two TUN
 //! devices, each in a network namespace of its own.
 //!
-//! [`Duplex`] moves packets and knows neither clock nor device: an [`Environment`] gives it both, so
+//! [`run`] moves packets and knows neither clock nor device: an [`Environment`] gives it both, so
 //! that tests can drive it with a clock of their own. Everything that needs Linux is behind it:
 //! [`Namespaces`] makes the namespaces, [`RunningLink`] runs a link between them.
 
 mod driver;
+mod flows;
 mod report;
 
 #[cfg(target_os = "linux")]
@@ -18,16 +19,18 @@ mod namespaces;
 mod realtime;
 #[cfg(target_os = "linux")]
 mod sys;
+#[cfg(target_os = "linux")]
+mod tap;
 
-pub use driver::{Duplex, Environment, Observer};
-pub use report::{DirectionReport, Percentiles, Report, Stopwatch, Verdict};
+pub use driver::{Duplex, Environment, Fate, Observer, Way, run};
+pub use report::{DirectionReport, PathReport, Percentiles, Report, Stopwatch, TapReport, Verdict};
 
 #[cfg(target_os = "linux")]
 pub use error::Error;
 #[cfg(target_os = "linux")]
-pub use link::{LinkConfig, RunningLink};
+pub use link::{LinkConfig, PathConfig, RunningLink};
 #[cfg(target_os = "linux")]
 pub use namespaces::{
-    CLIENT_ADDRESS, Namespaces, SERVER_ADDRESS, SERVER_ADDRESSES, become_init, die_with_parent,
-    enter,
+    CLIENT_ADDRESS, CLIENT_ADDRESSES, Namespaces, SERVER_ADDRESS, SERVER_ADDRESSES, become_init,
+    die_with_parent, enter,
 };

@@ -19,6 +19,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{getgid, getuid};
 
 use crate::Error;
+use crate::realtime::Devices;
 use crate::sys;
 
 /// The client's address, from the range of RFC 6598: no public one, and hardly ever a local one.
@@ -27,8 +28,12 @@ pub const CLIENT_ADDRESS: &str = "100.64.0.1";
 pub const SERVER_ADDRESS: &str = "100.64.0.2";
 /// All of these are the server's, too: a server may have an address for each host.
 pub const SERVER_ADDRESSES: &str = "100.65.0.0/16";
-/// Name of the device in each namespace.
-const DEVICE: &str = "link0";
+/// The client's address on each path.
+pub const CLIENT_ADDRESSES: [&str; 2] = [CLIENT_ADDRESS, "100.64.1.1"];
+/// Names of the devices in each namespace, path by path.
+const DEVICES: [&str; 2] = ["link0", "link1"];
+/// Numbers of the routing tables of paths that have one: this, and the path's.
+const OWN_TABLE: usize = 100;
 const MTU_BYTES: u32 = 1500;
 /// The device must never be the bottleneck: about 15 MB of full packets.
 const DEVICE_QUEUE_PACKETS: u32 = 10_000;
@@ -104,17 +109,33 @@ impl Namespaces {
         self.rootless
     }
 
-    /// Makes the devices, addresses and routes; returns the client's and the server's device.
-    pub(crate) fn connect(&self, tcp: &TcpSettings) -> Result<(File, File), Error> {
-        let client = inside(self.client(), || set_up(CLIENT_ADDRESS, None, tcp))?;
-        let server = inside(self.server(), || set_up(SERVER_ADDRESS, Some(SERVER_ADDRESSES), tcp))?;
-        Ok((client, server))
+    /// Makes the devices, addresses and routes of one or two paths. What does not choose a path takes
+    /// `first_path`.
+    pub(crate) fn connect(
+        &self,
+        tcp: &TcpSettings,
+        paths: usize,
+        first_path: usize,
+    ) -> Result<Vec<Devices>, Error> {
+        let client = inside(self.client(), || set_up_client(tcp, paths, first_path))?;
+        let server = inside(self.server(), || set_up_server(tcp, paths, first_path))?;
+        let pairs = client.into_iter().zip(server);
+        Ok(pairs.map(|(client, server)| Devices { client, server }).collect())
     }
 
-    /// Packets that the devices dropped before the link saw them, (client's, server's).
-    pub(crate) fn device_drops(&self) -> (u64, u64) {
-        (inside(self.client(), transmit_drops), inside(self.server(), transmit_drops))
+    /// Packets that the devices dropped before the link saw them.
+    pub(crate) fn device_drops(&self) -> DeviceDrops {
+        DeviceDrops {
+            client: inside(self.client(), transmit_drops),
+            server: inside(self.server(), transmit_drops),
+        }
     }
+}
+
+/// Of each path's device at each end.
+pub(crate) struct DeviceDrops {
+    pub client: [u64; 2],
+    pub server: [u64; 2],
 }
 
 /// Completes the namespaces from within, as their first process: the processes get a /proc of their
@@ -191,30 +212,91 @@ fn inside<R: Send>(network: BorrowedFd<'_>, work: impl FnOnce() -> R + Send) -> 
     thread::scope(|scope| scope.spawn(thread).join().expect("work does not panic"))
 }
 
-/// Sets up the network namespace of this thread.
-fn set_up(address: &str, more: Option<&str>, tcp: &TcpSettings) -> Result<File, Error> {
+/// Sets up the network namespace of this thread as the client's.
+fn set_up_client(tcp: &TcpSettings, paths: usize, first_path: usize) -> Result<Vec<File>, Error> {
+    set_up(tcp, paths, |routes| {
+        let mut commands = String::new();
+        for (path, device) in DEVICES.iter().enumerate().take(paths) {
+            let address = CLIENT_ADDRESSES[path];
+            commands += &format!("address add {address}/32 dev {device}\n");
+            if path == first_path {
+                commands += &format!("route add default dev {device} src {address} {routes}\n");
+            } else {
+                // What has the path's address leaves over the path.
+                let table = OWN_TABLE + path;
+                commands += &format!(
+                    "route add default dev {device} src {address} table {table} {routes}\n\
+                     rule add from {address} lookup {table}\n"
+                );
+            }
+        }
+        commands
+    })
+    .and_then(|files| {
+        if paths > 1 {
+            let other = 1 - first_path;
+            let (address, device) = (CLIENT_ADDRESSES[other], DEVICES[other]);
+            multipath(&format!("endpoint add {address} dev {device} subflow\n"))?;
+        }
+        Ok(files)
+    })
+}
+
+/// Sets up the network namespace of this thread as the server's.
+fn set_up_server(tcp: &TcpSettings, paths: usize, first_path: usize) -> Result<Vec<File>, Error> {
+    set_up(tcp, paths, |routes| {
+        let mut commands = format!(
+            "address add {SERVER_ADDRESS}/32 dev {}\n\
+             route add default dev {} {routes}\n\
+             route add local {SERVER_ADDRESSES} dev lo\n",
+            DEVICES[first_path], DEVICES[first_path]
+        );
+        for (path, device) in DEVICES.iter().enumerate().take(paths) {
+            if path != first_path {
+                let address = CLIENT_ADDRESSES[path];
+                commands += &format!("route add {address}/32 dev {device} {routes}\n");
+            }
+        }
+        commands
+    })
+    .and_then(|files| if paths > 1 { multipath("").map(|()| files) } else { Ok(files) })
+}
+
+/// Sets up the network namespace of this thread; `addresses` gives commands for iproute2 that use the
+/// options of routes given to it.
+fn set_up(
+    tcp: &TcpSettings,
+    paths: usize,
+    addresses: impl FnOnce(&str) -> String,
+) -> Result<Vec<File>, Error> {
     // Neighbour and router discovery would be packets that nobody asked for.
     sysctl("ipv6/conf/all/disable_ipv6", "1").or_else(missing_is_fine)?;
     sysctl("ipv6/conf/default/disable_ipv6", "1").or_else(missing_is_fine)?;
     // Every connection starts without what the kernel learnt from earlier ones.
     sysctl("ipv4/tcp_no_metrics_save", "1")
         .map_err(Error::of("set tcp_no_metrics_save", "/proc/sys must be writable"))?;
-    let device = sys::open_tun(DEVICE).map_err(Error::of(
-        "make a TUN device",
-        "load the kernel module (modprobe tun); a container needs --device /dev/net/tun",
-    ))?;
     let TcpSettings { initial_window_segments, congestion } = tcp;
-    let mut commands = format!(
-        "link set dev lo up\n\
-         link set dev {DEVICE} mtu {MTU_BYTES} txqueuelen {DEVICE_QUEUE_PACKETS}\n\
-         address add {address}/32 dev {DEVICE}\n\
-         link set dev {DEVICE} up\n\
-         route add default dev {DEVICE} initcwnd {initial_window_segments} congctl {congestion}\n"
-    );
-    if let Some(more) = more {
-        commands += &format!("route add local {more} dev lo\n");
+    if paths > 1 {
+        // Subflows that the other end opens do not ask the route. Where the kernel does not allow it
+        // (net.ipv4.tcp_allowed_congestion_control), it shows when sockets are read back.
+        let _ = sysctl("ipv4/tcp_congestion_control", congestion);
     }
-    ip(&commands).map_err(|message| {
+    let open = |device: &&str| {
+        sys::open_tun(device).map_err(Error::of(
+            "make a TUN device",
+            "load the kernel module (modprobe tun); a container needs --device /dev/net/tun",
+        ))
+    };
+    let files = DEVICES.iter().take(paths).map(open).collect::<Result<Vec<_>, _>>()?;
+    let mut commands = "link set dev lo up\n".to_string();
+    for device in &DEVICES[..paths] {
+        commands += &format!(
+            "link set dev {device} mtu {MTU_BYTES} txqueuelen {DEVICE_QUEUE_PACKETS}\n\
+             link set dev {device} up\n"
+        );
+    }
+    commands += &addresses(&format!("initcwnd {initial_window_segments} congctl {congestion}"));
+    ip(&["-batch", "-"], &commands).map_err(|message| {
         let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
             .unwrap_or_default();
         if known.split_whitespace().any(|name| name == *congestion) {
@@ -226,7 +308,21 @@ fn set_up(address: &str, more: Option<&str>, tcp: &TcpSettings) -> Result<File, 
             )
         }
     })?;
-    Ok(device)
+    Ok(files)
+}
+
+/// Tells MPTCP of this thread's namespace what it may open and take, and more.
+fn multipath(more: &str) -> Result<(), Error> {
+    let hint = "two paths need a kernel with CONFIG_MPTCP (Linux 5.13) and iproute2 5.13";
+    sysctl("mptcp/enabled", "1").map_err(Error::of("switch MPTCP on", hint))?;
+    for command in ["limits set subflow 2 add_addr_accepted 2\n", more] {
+        let words: Vec<_> = command.split_whitespace().collect();
+        if !words.is_empty() {
+            let words = [&["mptcp"], &words[..]].concat();
+            ip(&words, "").map_err(|message| Error::new(message, hint))?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes a network setting of this thread's namespace.
@@ -242,17 +338,17 @@ fn missing_is_fine(error: io::Error) -> Result<(), Error> {
     }
 }
 
-/// Runs commands of iproute2 in this thread's namespace; what it said if that fails.
-fn ip(commands: &str) -> Result<(), String> {
+/// Runs `ip` of iproute2 in this thread's namespace; what it said if that fails.
+fn ip(arguments: &[&str], input: &str) -> Result<(), String> {
     let run = || -> io::Result<_> {
         let mut child = Command::new("ip")
-            .args(["-batch", "-"])
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()?;
         // Nobody reads at the other end if `ip` has failed already; its message says why.
-        let _ = child.stdin.take().expect("it is piped").write_all(commands.as_bytes());
+        let _ = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
         child.wait_with_output()
     };
     let output = run().map_err(|error| format!("cannot run `ip` of iproute2: {error}"))?;
@@ -263,16 +359,18 @@ fn ip(commands: &str) -> Result<(), String> {
     Err(format!("`ip` failed: {}", said.trim().replace('\n', ", ")))
 }
 
-/// Packets that the device of this thread's namespace dropped, proc_pid_net(5).
-fn transmit_drops() -> u64 {
+/// Packets that the devices of this thread's namespace dropped, proc_pid_net(5).
+fn transmit_drops() -> [u64; 2] {
     /// Behind the name and eight columns of what was received: bytes, packets, errors, drops.
     const COLUMN: usize = 11;
-    let devices = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
-    devices
-        .lines()
-        .find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'))
-        .and_then(|columns| columns.split_whitespace().nth(COLUMN)?.parse().ok())
-        .unwrap_or(0)
+    let lines = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    DEVICES.map(|device| {
+        lines
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'))
+            .and_then(|columns| columns.split_whitespace().nth(COLUMN)?.parse().ok())
+            .unwrap_or(0)
+    })
 }
 
 /// For another process of the same user: what [`enter`] takes.

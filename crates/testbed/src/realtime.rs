@@ -16,7 +16,7 @@ use nix::time::{ClockId as Clock, clock_gettime};
 
 use loadpath_net::{Direction, SimDuration, SimTime};
 
-use crate::driver::Environment;
+use crate::driver::{Environment, Way};
 use crate::report::Stopwatch;
 
 /// A sleeping thread is woken this long before it is needed, and spins for the rest. Measured: waking
@@ -43,9 +43,31 @@ impl StopSignal {
     }
 }
 
+/// The devices of a path.
+#[derive(Debug)]
+pub(crate) struct Devices {
+    pub(crate) client: File,
+    pub(crate) server: File,
+}
+
+impl Devices {
+    fn of(&mut self, end: End) -> &mut File {
+        match end {
+            End::Client => &mut self.client,
+            End::Server => &mut self.server,
+        }
+    }
+}
+
+/// An end of a path.
+#[derive(Clone, Copy)]
+enum End {
+    Client,
+    Server,
+}
+
 pub(crate) struct RealTime<'a> {
-    client: File,
-    server: File,
+    paths: Vec<Devices>,
     stop: &'a StopSignal,
     epoll: Epoll,
     timer: TimerFd,
@@ -58,7 +80,7 @@ pub(crate) struct RealTime<'a> {
 
 impl<'a> RealTime<'a> {
     /// For the calling thread.
-    pub(crate) fn new(client: File, server: File, stop: &'a StopSignal) -> io::Result<Self> {
+    pub(crate) fn new(paths: Vec<Devices>, stop: &'a StopSignal) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer = TimerFd::new(
             ClockId::CLOCK_MONOTONIC,
@@ -67,13 +89,14 @@ impl<'a> RealTime<'a> {
         let readable = EpollEvent::new(EpollFlags::EPOLLIN, 0);
         // Edge-triggered: setting the timer anew clears it, so that it is never read.
         let fired = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, 0);
-        epoll.add(&client, readable)?;
-        epoll.add(&server, readable)?;
+        for devices in &paths {
+            epoll.add(&devices.client, readable)?;
+            epoll.add(&devices.server, readable)?;
+        }
         epoll.add(&stop.wake, readable)?;
         epoll.add(timer.as_fd(), fired)?;
         let mut environment = RealTime {
-            client,
-            server,
+            paths,
             stop,
             epoll,
             timer,
@@ -109,12 +132,12 @@ impl Environment for RealTime<'_> {
         SimTime((reading - self.start).as_nanos() as u64)
     }
 
-    fn receive(&mut self, direction: Direction, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        let device = match direction {
-            Direction::Down => &mut self.server,
-            Direction::Up => &mut self.client,
+    fn receive(&mut self, way: Way, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let from = match way.direction {
+            Direction::Down => End::Server,
+            Direction::Up => End::Client,
         };
-        match device.read(buffer) {
+        match self.paths[way.path].of(from).read(buffer) {
             Ok(size) => Ok(Some(size)),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(None),
@@ -122,12 +145,12 @@ impl Environment for RealTime<'_> {
         }
     }
 
-    fn send(&mut self, direction: Direction, packet: &[u8]) -> bool {
-        let device = match direction {
-            Direction::Down => &mut self.client,
-            Direction::Up => &mut self.server,
+    fn send(&mut self, way: Way, packet: &[u8]) -> bool {
+        let to = match way.direction {
+            Direction::Down => End::Client,
+            Direction::Up => End::Server,
         };
-        device.write(packet).is_ok()
+        self.paths[way.path].of(to).write(packet).is_ok()
     }
 
     fn wait(&mut self, until: Option<SimTime>) -> io::Result<()> {
@@ -143,7 +166,7 @@ impl Environment for RealTime<'_> {
             )?;
         }
         // Which of them it was shows when they are read.
-        match self.epoll.wait(&mut [EpollEvent::empty(); 4], EpollTimeout::NONE) {
+        match self.epoll.wait(&mut [EpollEvent::empty(); 8], EpollTimeout::NONE) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(e) => return Err(e.into()),
         }

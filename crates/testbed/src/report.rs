@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use loadpath_net::{Direction, Link, SimDuration, SimTime};
 use serde::Serialize;
 
-use crate::driver::Observer;
+use crate::driver::{Fate, Observer, Way};
 
 /// 99 of 100 packets may be late by no more than this: what the median RTT of a link may be off by,
 /// both ways together.
@@ -107,8 +107,32 @@ pub struct Report {
     pub down: DirectionReport,
     /// Towards the server.
     pub up: DirectionReport,
+    /// The second path, if there is one.
+    pub path2: Option<PathReport>,
+    /// What was captured, if anything was.
+    pub tap: Option<TapReport>,
     /// Whether to believe the run.
     pub verdict: Verdict,
+}
+
+/// One path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathReport {
+    /// Towards the client.
+    pub down: DirectionReport,
+    /// Towards the server.
+    pub up: DirectionReport,
+}
+
+/// What became of a capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TapReport {
+    /// Packets written, each once at each end that saw it.
+    pub packets: u64,
+    /// Packets that were not written, because the disk did not keep up.
+    pub missed: u64,
+    /// Why writing ended early.
+    pub error: Option<String>,
 }
 
 /// Whether a run can be believed.
@@ -121,8 +145,8 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Judges by the stalls and by both directions.
-    pub fn of(stalls: &Percentiles, down: &DirectionReport, up: &DirectionReport) -> Verdict {
+    /// Judges by the stalls and by both directions of each path.
+    pub fn of(stalls: &Percentiles, paths: &[PathReport]) -> Verdict {
         let mut reasons = Vec::new();
         let mut judge = |what: &str, p: &Percentiles| {
             for (name, value, limit) in
@@ -135,24 +159,57 @@ impl Verdict {
                 }
             }
         };
-        judge("packets down late by", &down.lateness);
-        judge("packets up late by", &up.lateness);
         judge("waits for a processor", stalls);
-        for (name, drops) in [("down", down.device_drops), ("up", up.device_drops)] {
-            if drops > 0 {
-                reasons
-                    .push(format!("{drops} packets {name} dropped by a device, not by the link"));
+        for (number, path) in paths.iter().enumerate() {
+            let which =
+                if paths.len() > 1 { format!(" on path {}", number + 1) } else { String::new() };
+            for (name, way) in [("down", &path.down), ("up", &path.up)] {
+                judge(&format!("packets {name}{which} late by"), &way.lateness);
+            }
+        }
+        for (number, path) in paths.iter().enumerate() {
+            let which =
+                if paths.len() > 1 { format!(" on path {}", number + 1) } else { String::new() };
+            for (name, drops) in [("down", path.down.device_drops), ("up", path.up.device_drops)] {
+                if drops > 0 {
+                    reasons.push(format!(
+                        "{drops} packets {name}{which} dropped by a device, not by the link"
+                    ));
+                }
             }
         }
         Verdict { ok: reasons.is_empty(), reasons }
     }
+
+    /// Judges the capture, too: a link without it is none that was asked for.
+    pub(crate) fn judge_tap(&mut self, tap: &TapReport) {
+        if tap.missed > 0 {
+            self.reasons.push(format!("{} packets missed by the capture", tap.missed));
+        }
+        if let Some(error) = &tap.error {
+            self.reasons.push(format!("the capture ended early: {error}"));
+        }
+        self.ok = self.reasons.is_empty();
+    }
 }
 
-/// Counts what the link itself does not.
+/// Counts what the links themselves do not.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder(Vec<RecordedPath>);
+
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recorder {
+struct RecordedPath {
     down: Recorded,
     up: Recorded,
+}
+
+impl RecordedPath {
+    fn of(&mut self, direction: Direction) -> &mut Recorded {
+        match direction {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -163,17 +220,23 @@ struct Recorded {
 }
 
 impl Recorder {
+    /// For this many paths.
+    pub(crate) fn new(paths: usize) -> Recorder {
+        Recorder(vec![RecordedPath::default(); paths])
+    }
+
     /// The report of one direction at `now`, with `device_drops` beside those that were seen.
     pub(crate) fn report(
         &self,
-        direction: Direction,
+        way: Way,
         link: &Link<Vec<u8>>,
         now: SimTime,
         device_drops: u64,
     ) -> DirectionReport {
-        let recorded = match direction {
-            Direction::Down => &self.down,
-            Direction::Up => &self.up,
+        let path = &self.0[way.path];
+        let recorded = match way.direction {
+            Direction::Down => &path.down,
+            Direction::Up => &path.up,
         };
         let hop = link.hop().counters();
         DirectionReport {
@@ -192,13 +255,10 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
-    fn arrived(&mut self, _: Direction, _: SimTime, _: &[u8], _: bool) {}
+    fn arrived(&mut self, _: Way, _: SimTime, _: &[u8], _: Fate) {}
 
-    fn departed(&mut self, direction: Direction, due: SimTime, at: SimTime, _: &[u8], taken: bool) {
-        let recorded = match direction {
-            Direction::Down => &mut self.down,
-            Direction::Up => &mut self.up,
-        };
+    fn departed(&mut self, way: Way, due: SimTime, at: SimTime, _: &[u8], taken: bool) {
+        let recorded = self.0[way.path].of(way.direction);
         recorded.lateness.record(at.since(due));
         if taken {
             recorded.delivered += 1;
@@ -219,23 +279,26 @@ mod tests {
         Link::new(Hop::new(rate, SimDuration::ZERO, Queue::Unlimited, Loss::pattern(vec![1])))
     }
 
+    const UP: Way = Way { path: 0, direction: Direction::Up };
+    const DOWN: Way = Way { path: 0, direction: Direction::Down };
+
     /// Three packets, of which the second is lost and the last is handed over `late` after it is due.
     fn report(late: SimDuration, taken: bool, device_drops: u64) -> DirectionReport {
-        let (mut link, mut recorder) = (link(), Recorder::default());
+        let (mut link, mut recorder) = (link(), Recorder::new(1));
         for _ in 0..3 {
             link.enqueue(SimTime::ZERO, 1000, vec![0; 1000]);
         }
         let end = SimTime(10_000_000);
         for late in [SimDuration::ZERO, late] {
             let (due, packet) = link.poll(end).unwrap();
-            recorder.departed(Direction::Up, due, due + late, &packet, taken);
+            recorder.departed(UP, due, due + late, &packet, taken);
         }
-        recorder.report(Direction::Up, &link, end, device_drops)
+        recorder.report(UP, &link, end, device_drops)
     }
 
     fn judge(up: DirectionReport) -> Verdict {
-        let down = Recorder::default().report(Direction::Down, &link(), SimTime::ZERO, 0);
-        Verdict::of(&Percentiles::default(), &down, &up)
+        let down = Recorder::new(1).report(DOWN, &link(), SimTime::ZERO, 0);
+        Verdict::of(&Percentiles::default(), &[PathReport { down, up }])
     }
 
     #[test]

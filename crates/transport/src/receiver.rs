@@ -148,10 +148,11 @@ impl Receiver {
         self.owe(AckDue::Yes);
     }
 
-    /// An ACK would tell something: a segment waits for its ACK or for those before it, or the other side
-    /// asks from before what is acknowledged (a probe). An ACK that tells nothing would count as a duplicate.
+    /// An ACK would tell something: a segment waits for its delayed ACK, or the other side asks from before
+    /// what is acknowledged (a probe). Segments beyond a gap were acknowledged as they came. One more
+    /// duplicate would say that another segment has left the network (RFC 5681, section 3.2, step 4).
     pub fn has_news_before(&self, seq: u64) -> bool {
-        self.unacknowledged > 0 || !self.held.is_empty() || seq < self.next
+        self.unacknowledged > 0 || seq < self.next
     }
 
     pub fn owe(&mut self, due: AckDue) {

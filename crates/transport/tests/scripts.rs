@@ -88,6 +88,7 @@ scripts! {
     mp_otias_queues
     mp_preemption
     mp_push_signal
+    mp_push_signal_beyond_a_gap
     mp_push_signal_is_answered
     mp_push_signal_without_news
     mp_receive_window

@@ -8,7 +8,7 @@ import typer
 from loadpath.cli.console import print_note
 from loadpath.cli.options import Force, NetworkOptions, with_load_options
 from loadpath.testbed import LinkSettings
-from loadpath.testbed.session import Session, ordinals
+from loadpath.testbed.session import Session, drops
 
 _LINK = "Link"
 _SERVER = "Server"
@@ -31,7 +31,8 @@ def link(
         str | None,
         typer.Option(
             rich_help_panel=_LINK,
-            help="Drop exactly these packets towards the client, counted from 0: 3,7,8.",
+            help="Drop exactly these packets towards the client, counted from 0, or those with "
+            "data of a flow: 3,7,0:12.",
         ),
     ] = None,
     drop_up: Annotated[
@@ -65,6 +66,12 @@ def link(
             help="Begin when something listens there at the server's end.",
         ),
     ] = None,
+    tap: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", rich_help_panel=_LINK, help="Capture what both ends see, as pcapng."
+        ),
+    ] = None,
     json: Annotated[
         Path | None, typer.Option("--json", help="File for scenario, counters, lateness, verdict.")
     ] = None,
@@ -79,8 +86,9 @@ def link(
         **load.parameters(),
         icwnd=icwnd,
         delay_down_ms=delay_down,
-        drop_down=ordinals("--drop-down", drop_down),
-        drop_up=ordinals("--drop-up", drop_up),
+        drop_down=drops("--drop-down", drop_down),
+        drop_up=drops("--drop-up", drop_up),
+        tap=tap,
         run=run,
         kernel_congestion=congestion,
     )

@@ -43,6 +43,7 @@ class CellLoad(msgspec.Struct, frozen=True):
     retransmissions: int
     timeouts: int
     tail_losses: int
+    tail_probes: int
 
 
 class StoredLoads:

@@ -6,7 +6,14 @@
 """
 
 from loadpath.testbed.link import End, Link, LinkSettings, open_link
-from loadpath.testbed.report import DirectionReport, LinkReport, Percentiles, Verdict
+from loadpath.testbed.report import (
+    DirectionReport,
+    LinkReport,
+    PathReport,
+    Percentiles,
+    TapReport,
+    Verdict,
+)
 
 __all__ = [
     "DirectionReport",
@@ -14,7 +21,9 @@ __all__ = [
     "Link",
     "LinkReport",
     "LinkSettings",
+    "PathReport",
     "Percentiles",
+    "TapReport",
     "Verdict",
     "open_link",
 ]

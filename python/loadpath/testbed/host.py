@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import sys
+from contextlib import suppress
 
 import msgspec
 
@@ -31,10 +32,10 @@ class Request(msgspec.Struct):
     parent: int
     scenario: str
     congestion: str
-    delay_ms: tuple[float, float]
+    delay_ms: list[tuple[float, float]]
+    """Towards the client and towards the server, path by path."""
     run: int
-    drop_down: list[int] | None
-    drop_up: list[int] | None
+    tap: str | None
 
 
 def main() -> int:
@@ -70,25 +71,27 @@ def _main() -> int:
         request.congestion,
         request.delay_ms,
         request.run,
-        request.drop_down,
-        request.drop_up,
+        request.tap,
     )
     # Whatever ends in the namespaces without a parent is not waited for.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     client, server = namespaces.descriptors
-    client_address, server_address, server_addresses = link_addresses()
+    client_addresses, server_address, server_addresses = link_addresses()
     _print(
         {
             "client": client,
             "server": server,
-            "client_address": client_address,
+            "client_addresses": client_addresses[: len(request.delay_ms)],
             "server_address": server_address,
             "server_addresses": server_addresses,
         }
     )
     while not select.select([0, parent, this], [], [], _LOOK_S)[0] and not link.failed:
         pass
-    os.write(1, link.stop() + b"\n")
+    report = link.stop()
+    # The parent may have been killed.
+    with suppress(BrokenPipeError):
+        os.write(1, report + b"\n")
     return 0
 
 

@@ -62,10 +62,13 @@ class LinkSettings(Parameters, total=False):
     """Number of the repetition: random losses and drops are those of its simulation."""
     delay_down_ms: float | None
     """The part of the RTT that the way to the client takes; default half of it."""
-    drop_down: Sequence[int] | None
-    """Ordinals, from 0, of the packets to the client to be dropped, instead of random ones."""
-    drop_up: Sequence[int] | None
+    drop_down: Sequence[int | str] | None
+    """Packets to the client to be dropped, instead of random ones: their numbers, from 0, or
+    "FLOW:NUMBER" for those of a flow that carry data; flows are numbered as they appear."""
+    drop_up: Sequence[int | str] | None
     """The same towards the server."""
+    tap: str | Path | None
+    """A pcapng file for what both ends see."""
     kernel_congestion: str | None
     """Congestion controller by the kernel's name; default the scenario's."""
 
@@ -89,8 +92,13 @@ class Link:
 
     @property
     def client_address(self) -> str:
-        """The client's address."""
-        return self._ready.client_address
+        """The client's address, on the first path if there are two."""
+        return self._ready.client_addresses[0]
+
+    @property
+    def client_addresses(self) -> tuple[str, ...]:
+        """The client's address on each path."""
+        return tuple(self._ready.client_addresses)
 
     @property
     def server_address(self) -> str:
@@ -245,7 +253,7 @@ class _Ready(msgspec.Struct):
 
     client: int
     server: int
-    client_address: str
+    client_addresses: list[str]
     server_address: str
     server_addresses: str
 
@@ -315,25 +323,17 @@ def _start(settings: LinkSettings) -> Link:
         raise LinkError("links need Linux")
     if settings.get("profile") is None and settings.get("scenario") is None:
         settings = settings | LinkSettings(profile=DEFAULT_PROFILE)
-    scenario = resolve_scenario(settings)
+    scenario = resolve_scenario(_with_drops(settings))
     values = scenario_values(scenario)
-    rtt_ms = values["network"]["rtt_ms"]
-    down_ms = settings.get("delay_down_ms")
-    down_ms = rtt_ms / 2 if down_ms is None else down_ms
-    if not 0 <= down_ms <= rtt_ms:
-        raise hinted(
-            LinkError(f"delay_down_ms = {down_ms:g}: expected a number from 0 to {rtt_ms:g}"),
-            "it is the part of the RTT that the way to the client takes",
-        )
+    tap = settings.get("tap")
     request = {
         "parent": os.getpid(),
         "scenario": scenario.to_toml(),
         "congestion": settings.get("kernel_congestion")
         or _KERNEL_NAMES[values["transport"]["congestion"]],
-        "delay_ms": (down_ms, rtt_ms - down_ms),
+        "delay_ms": _delays(values, settings.get("delay_down_ms")),
         "run": settings.get("run", 0),
-        "drop_down": settings.get("drop_down"),
-        "drop_up": settings.get("drop_up"),
+        "tap": None if tap is None else str(Path(tap).absolute()),
     }
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "loadpath.testbed.host"],
@@ -355,6 +355,44 @@ def _start(settings: LinkSettings) -> Link:
         with process:
             process.kill()
         raise
+
+
+def _with_drops(settings: LinkSettings) -> Parameters:
+    """The settings with exact drops as keys of a scenario; no random losses are beside them."""
+    keys = dict(settings.get("set") or {})
+    for way, drops in (("down", settings.get("drop_down")), ("up", settings.get("drop_up"))):
+        if drops is not None:
+            keys[f"network.drop_{way}"] = ",".join(map(str, drops))
+            keys[f"network.loss_{way}_fraction"] = 0
+    return settings | LinkSettings(set=keys)
+
+
+def _delays(values: dict[str, Any], down_ms: float | None) -> list[tuple[float, float]]:
+    """Delays of each path in ms, towards the client and towards the server."""
+    rtt_ms = values["network"]["rtt_ms"]
+    down_ms = rtt_ms / 2 if down_ms is None else down_ms
+    if not 0 <= down_ms <= rtt_ms:
+        raise hinted(
+            LinkError(f"delay_down_ms = {down_ms:g}: expected a number from 0 to {rtt_ms:g}"),
+            "it is the part of the RTT that the way to the client takes",
+        )
+    delays = [(down_ms, rtt_ms - down_ms)]
+    multipath = values["multipath"]
+    match multipath["paths"]:
+        case "single":
+            return delays
+        case "independent" if multipath["subflows"] == 2:
+            half_ms = values["path2"]["rtt_ms"] / 2
+            return [*delays, (half_ms, half_ms)]
+        case "independent":
+            raise LinkError(
+                f"multipath.subflows = {multipath['subflows']}: expected 2, kernels open one a path"
+            )
+        case other:
+            raise hinted(
+                LinkError(f"multipath.paths = {other}: links have single or independent paths"),
+                "the simulator has the others",
+            )
 
 
 def _decode(line: bytes, type: type[_T]) -> _T:

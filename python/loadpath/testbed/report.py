@@ -4,7 +4,14 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["DirectionReport", "LinkReport", "Percentiles", "Verdict"]
+__all__ = [
+    "DirectionReport",
+    "LinkReport",
+    "PathReport",
+    "Percentiles",
+    "TapReport",
+    "Verdict",
+]
 
 
 class Percentiles(msgspec.Struct, frozen=True):
@@ -39,6 +46,21 @@ class Verdict(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...]
 
 
+class PathReport(msgspec.Struct, frozen=True):
+    """One path of several."""
+
+    down: DirectionReport
+    up: DirectionReport
+
+
+class TapReport(msgspec.Struct, frozen=True):
+    """What became of a capture."""
+
+    packets: int
+    missed: int
+    error: str | None
+
+
 class LinkReport(msgspec.Struct, frozen=True):
     """A whole link, from start to stop."""
 
@@ -51,6 +73,8 @@ class LinkReport(msgspec.Struct, frozen=True):
     down: DirectionReport
     up: DirectionReport
     verdict: Verdict
+    path2: PathReport | None = None
+    tap: TapReport | None = None
     label: Literal["emulated"] = "emulated"
 
     def describe(self) -> str:
@@ -59,7 +83,10 @@ class LinkReport(msgspec.Struct, frozen=True):
             "on time" if self.verdict.ok else "NOT ON TIME: do not believe this run",
             *self.verdict.reasons,
         ]
-        for name, way in (("down", self.down), ("up", self.up)):
+        ways = [("down", self.down), ("up", self.up)]
+        if self.path2 is not None:
+            ways += [("down on path 2", self.path2.down), ("up on path 2", self.path2.up)]
+        for name, way in ways:
             line = (
                 f"{name}: {way.delivered_packets} packets delivered, "
                 f"{way.queue_drops} dropped by the queue, {way.lost_packets} lost"

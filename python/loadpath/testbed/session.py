@@ -1,6 +1,7 @@
 """One command behind a link, with servers at the other end: what `loadpath link` does."""
 
 import os
+import re
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,21 +15,26 @@ from loadpath.parameters import scenario_values
 from loadpath.testbed.link import LinkSettings, open_link
 from loadpath.testbed.report import LinkReport
 
-__all__ = ["Session", "ordinals"]
+__all__ = ["Session", "drops"]
 
 
-def ordinals(option: str, text: str | None) -> list[int] | None:
-    """Numbers of packets, "3,7,8".
+_DROP = re.compile(r"([0-9]{1,5}:)?[0-9]{1,15}")
 
-    >>> ordinals("--drop-up", "3,7")
-    [3, 7]
+
+def drops(option: str, text: str | None) -> list[str] | None:
+    """Numbers of packets, or flows and their numbers, "3,7,0:12".
+
+    >>> drops("--drop-up", "3, 0:12")
+    ['3', '0:12']
     """
     if text is None:
         return None
     words = [word.strip() for word in text.split(",")] if text.strip() else []
-    if not all(word.isascii() and word.isdigit() and len(word) < 19 for word in words):
-        raise LinkError(f"{option} {text}: expected numbers from 0, separated by commas")
-    return [int(word) for word in words]
+    if not all(map(_DROP.fullmatch, words)):
+        raise LinkError(
+            f"{option} {text}: expected numbers from 0 or FLOW:NUMBER, separated by commas"
+        )
+    return words
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,10 @@ class Session:
         LinkError
             There can be no link, or a server did not start.
         """
-        if json is not None:
-            refuse_existing(json, force=force)
+        tap = self.settings.get("tap")
+        for file in (json, tap):
+            if file is not None:
+                refuse_existing(Path(file), force=force)
         with open_link(**self.settings) as link:
             note(link.describe())
             servers = [link.start_server(server, stdout=2) for server in self.servers]

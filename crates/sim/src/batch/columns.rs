@@ -71,6 +71,7 @@ impl Columns {
                 ("retransmissions", integer(|s| s.totals.retransmissions)),
                 ("timeouts", integer(|s| s.totals.timeouts)),
                 ("tail_losses", integer(|s| s.totals.tail_losses)),
+                ("tail_probes", integer(|s| s.totals.tail_probes)),
                 ("events", integer(|s| s.totals.events)),
                 (
                     "critical_bytes",

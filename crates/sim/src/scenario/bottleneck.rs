@@ -2,8 +2,8 @@
 //! time, and the paths through them.
 
 use loadpath_net::{
-    Bitrate, Capacity, Direction, Hop, Loss, Queue, RedConfig, RedUnit, SimDuration, Stream,
-    Streams,
+    Bitrate, Capacity, Direction, Hop, Loss, Queue, RedConfig, RedUnit, Schedule, SimDuration,
+    Stream, Streams,
 };
 
 use super::{PathsKind, QueueKind, Scenario};
@@ -77,22 +77,32 @@ impl Scenario {
                 rtt_ms: p.rtt_ms.get(),
             },
         };
-        let (queue, loss_fraction) = match (bottleneck, direction) {
-            (BottleneckId::First, Direction::Down) => (n.queue, n.loss_down_fraction),
-            (BottleneckId::First, Direction::Up) => (n.up_queue, n.loss_up_fraction),
-            (BottleneckId::Second, Direction::Down) => (p.queue.get(), p.loss_down_fraction),
-            (BottleneckId::Second, Direction::Up) => (p.up_queue.get(), p.loss_up_fraction),
+        let (queue, loss_fraction, drops) = match (bottleneck, direction) {
+            (BottleneckId::First, Direction::Down) => (n.queue, n.loss_down_fraction, &n.drop_down),
+            (BottleneckId::First, Direction::Up) => (n.up_queue, n.loss_up_fraction, &n.drop_up),
+            (BottleneckId::Second, Direction::Down) => {
+                (p.queue.get(), p.loss_down_fraction, &p.drop_down)
+            }
+            (BottleneckId::Second, Direction::Up) => {
+                (p.up_queue.get(), p.loss_up_fraction, &p.drop_up)
+            }
         };
-        let rate = bitrate(self.rate_bps(bottleneck, direction));
+        let schedule = self.schedule(bottleneck, direction);
+        let constant = bitrate(self.rate_bps(bottleneck, direction));
+        let rate = schedule.map_or(constant, Schedule::mean);
         let index = bottleneck.hop_index(direction) as u64;
         let queue = self.queue(queue, rate, &limit, streams.stream("queue.red", index));
-        let loss = match loss_fraction {
+        let random = match loss_fraction {
             probability if probability > 0.0 => {
                 Loss::Bernoulli { probability, stream: streams.stream("link.loss", index) }
             }
             _ => Loss::None,
         };
-        Hop::new(rate, delay, queue, loss)
+        let hop = Hop::new(rate, delay, queue, drops.loss().unwrap_or(random));
+        match schedule {
+            Some(schedule) => hop.paced(schedule.clone()),
+            None => hop,
+        }
     }
 
     /// Thesis Figures 3.17 and 6.2. A path is defined by its round-trip time: the servers' links have a
@@ -120,7 +130,7 @@ impl Scenario {
             PathsKind::Independent => &[First, Second],
             _ => &[First],
         };
-        let sum = |direction| bottlenecks.iter().map(|&b| self.rate_bps(b, direction)).sum();
+        let sum = |direction| bottlenecks.iter().map(|&b| self.peak_bps(b, direction)).sum();
         let faster = bitrate(sum(Direction::Down)).max(bitrate(sum(Direction::Up)));
         let server_rate = faster.times(self.network.server_rate_factor);
         TopologyPlan { bottlenecks, paths, server_rate, server_delay }
@@ -133,6 +143,27 @@ impl Scenario {
             (BottleneckId::Second, Direction::Down) => self.path2.rate_bps.get(),
             (BottleneckId::Second, Direction::Up) => self.path2.up_rate_bps.get(),
         }
+    }
+
+    /// Number, from 0, of the path on which connections are opened.
+    pub fn first_path(&self) -> usize {
+        if self.uses_path2() && self.multipath.first_path == 2 { 1 } else { 0 }
+    }
+
+    fn schedule(&self, bottleneck: BottleneckId, direction: Direction) -> Option<&Schedule> {
+        match (bottleneck, direction) {
+            (BottleneckId::First, Direction::Down) => &self.network.rate_schedule,
+            (BottleneckId::First, Direction::Up) => &self.network.up_rate_schedule,
+            (BottleneckId::Second, Direction::Down) => &self.path2.rate_schedule,
+            (BottleneckId::Second, Direction::Up) => &self.path2.up_rate_schedule,
+        }
+        .schedule()
+    }
+
+    /// What the servers' links must be faster than.
+    fn peak_bps(&self, bottleneck: BottleneckId, direction: Direction) -> u64 {
+        let peak = self.schedule(bottleneck, direction).map(|s| s.peak().bps());
+        peak.unwrap_or_else(|| self.rate_bps(bottleneck, direction))
     }
 
     /// Bytes of a full packet on the bottleneck.

@@ -11,6 +11,7 @@ use loadpath_web::http::tls::Handshake;
 use loadpath_web::http::{Protocol, ServerModel};
 
 use super::kinds::*;
+use super::lists::{Drops, RateSchedule};
 use super::value::Parameter;
 use super::{Auto, Key, Profile};
 
@@ -209,6 +210,26 @@ sections! {
         loss_up_fraction: f64, FRACTION,
         pcp 0.0, "thesis section 3.7.7: losses by queues only",
         linux 0.0, "as pcp";
+
+        #[doc = "How the rate towards the client changes over time, instead of a constant one: steps, or a Mahimahi trace; its mean sizes the queue."]
+        rate_schedule: RateSchedule, (),
+        pcp RateSchedule::default(), "thesis section 3.7.7.1: constant rates",
+        linux RateSchedule::default(), "as pcp";
+
+        #[doc = "How the rate towards the servers changes over time, instead of a constant one: steps, or a Mahimahi trace; its mean sizes the queue."]
+        up_rate_schedule: RateSchedule, (),
+        pcp RateSchedule::default(), "thesis section 3.7.7.1: constant rates",
+        linux RateSchedule::default(), "as pcp";
+
+        #[doc = "Packets towards the client that are lost, instead of random ones: by number at the bottleneck, or by flow and number among the flow's packets with data."]
+        drop_down: Drops, (),
+        pcp Drops::default(), "thesis section 3.7.7: losses by queues only",
+        linux Drops::default(), "as pcp";
+
+        #[doc = "Packets towards the servers that are lost, instead of random ones: by number at the bottleneck, or by flow and number among the flow's packets with data."]
+        drop_up: Drops, (),
+        pcp Drops::default(), "thesis section 3.7.7: losses by queues only",
+        linux Drops::default(), "as pcp";
 
         #[doc = "Time of the DNS lookup before the first connection to a host; 0 for a cached name."]
         dns_ms: f64, MS,
@@ -441,6 +462,26 @@ sections! {
         loss_up_fraction: f64, FRACTION,
         pcp 0.0, "thesis section 3.7.7: losses by queues only",
         linux 0.0, "as pcp";
+
+        #[doc = "How its rate towards the client changes over time, instead of a constant one: steps, or a Mahimahi trace; its mean sizes the queue."]
+        rate_schedule: RateSchedule, (),
+        pcp RateSchedule::default(), "thesis section 3.7.7.1: constant rates",
+        linux RateSchedule::default(), "as pcp";
+
+        #[doc = "How its rate towards the servers changes over time, instead of a constant one: steps, or a Mahimahi trace; its mean sizes the queue."]
+        up_rate_schedule: RateSchedule, (),
+        pcp RateSchedule::default(), "thesis section 3.7.7.1: constant rates",
+        linux RateSchedule::default(), "as pcp";
+
+        #[doc = "Packets towards the client that it loses, instead of random ones: by number there, or by flow and number among the flow's packets with data."]
+        drop_down: Drops, (),
+        pcp Drops::default(), "thesis section 3.7.7: losses by queues only",
+        linux Drops::default(), "as pcp";
+
+        #[doc = "Packets towards the servers that it loses, instead of random ones: by number there, or by flow and number among the flow's packets with data."]
+        drop_up: Drops, (),
+        pcp Drops::default(), "thesis section 3.7.7: losses by queues only",
+        linux Drops::default(), "as pcp";
     }
 
     /// Connections over several subflows: MPTCP as in thesis chapter 6.

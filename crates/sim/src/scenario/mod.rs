@@ -8,12 +8,14 @@ mod bottleneck;
 mod convert;
 mod keys;
 mod kinds;
+mod lists;
 mod value;
 
 pub use bottleneck::BottleneckId;
 pub(crate) use convert::End;
 pub use keys::*;
 pub use kinds::*;
+pub use lists::{Drops, RateSchedule};
 pub use value::{Auto, Choice, Parameter};
 
 use std::fmt;

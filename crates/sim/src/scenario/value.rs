@@ -197,7 +197,7 @@ fn number(value: &Value, unit: &str) -> Option<f64> {
     }
 }
 
-fn with_unit(text: &str, unit: &str) -> Option<f64> {
+pub(super) fn with_unit(text: &str, unit: &str) -> Option<f64> {
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (digits, suffix) = text.split_at(split);

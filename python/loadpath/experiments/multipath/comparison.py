@@ -32,6 +32,9 @@ class Loads:
     loss: Floats
     """Part of the data packets that a queue dropped."""
     tail_losses: Floats
+    """Timeouts of segments with too few behind them for duplicate ACKs."""
+    tail_probes: Floats
+    """Tail loss probes, each after a silence that was taken for a tail loss."""
 
     @classmethod
     def of(cls, loads: CellLoads) -> "Loads":
@@ -41,6 +44,7 @@ class Loads:
             plt_s=loads.plt_ms / 1000,
             loss=loads.drop_rates_percent / 100,
             tail_losses=np.asarray(loads.column("tail_losses"), np.float64),
+            tail_probes=np.asarray(loads.column("tail_probes"), np.float64),
         )
 
     @property

@@ -53,7 +53,8 @@ RESERVED = frozenset(
         *("sweep", "plan", "row", "number", "page", "run", "scenario", "digest", "source"),
         "transform",
         *("plt_ms", "dcl_ms", "connections", "requests", "bytes", "data_packets", "packets"),
-        *("drops", "retransmissions", "timeouts", "tail_losses", "events", "failure"),
+        *("drops", "retransmissions", "timeouts", "tail_losses", "tail_probes", "events"),
+        "failure",
         "critical_bytes",
         *(f"critical_{phase}" for phase in CriticalPhases.__struct_fields__),
     }

@@ -67,6 +67,7 @@ FIGURES: tuple[tuple[str, pa.DataType], ...] = (
     ("retransmissions", pa.int64()),
     ("timeouts", pa.int64()),
     ("tail_losses", pa.int64()),
+    ("tail_probes", pa.int64()),
     ("events", pa.int64()),
     ("critical_bytes", pa.int64()),
     *((f"critical_{phase}", pa.float64()) for phase in CriticalPhases.__struct_fields__),
