@@ -70,6 +70,7 @@ def nginx_page(work: Path, site: Site, name: str) -> ValidationPage:
         server="nginx",
         graph=lambda http: graphs[http],
         serve=serve,
+        profile=lambda http: folders[http],
     )
 
 

@@ -34,7 +34,9 @@ def emulate(
     ] = None,
     capture: Annotated[
         Path | None,
-        typer.Option(rich_help_panel=_BROWSER, help="Folder for packet captures (dumpcap)."),
+        typer.Option(
+            rich_help_panel=_BROWSER, help="Folder for what both ends of the link see, pcapng."
+        ),
     ] = None,
     browser: Annotated[
         Path | None,

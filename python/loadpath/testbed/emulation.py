@@ -11,7 +11,7 @@ from loadpath._core import Scenario
 from loadpath.errors import LinkError, LoadpathError, hinted
 from loadpath.outcome import Outcome
 from loadpath.parameters import Parameters, describe_network, resolve_scenario, scenario_values
-from loadpath.testbed.link import DEFAULT_PROFILE, link_settings
+from loadpath.testbed.link import DEFAULT_PROFILE, LinkSettings, link_settings
 from loadpath.testbed.load import Load
 from loadpath.testbed.loader import BusyMachineError, LoadSettings, load_over_link
 from loadpath.testbed.outcomes import outcome_of
@@ -72,10 +72,9 @@ class Emulation:
                 self.settings,
                 http=http,
                 netlog=self.netlogs and self.netlogs / f"{self.page.name}-{run}.netlog.json",
-                capture=self.captures and self.captures / f"{self.page.name}-{run}.pcapng",
             )
             try:
-                load = load_over_link(link_settings(self._parameters(), run), serve, settings)
+                load = load_over_link(self._link(run), serve, settings)
             except BusyMachineError:
                 raise
             except LoadpathError as error:
@@ -85,6 +84,12 @@ class Emulation:
             except OSError as error:
                 raise _no_space(error) from error
             yield Emulated(run, load, outcome_of(load, self.page.name, scenario, run))
+
+    def _link(self, run: int) -> LinkSettings:
+        link = link_settings(self._parameters(), run)
+        if self.captures is not None:
+            link["tap"] = self.captures / f"{self.page.name}-{run}.pcapng"
+        return link
 
     def _parameters(self) -> Parameters:
         parameters = self.parameters.copy()

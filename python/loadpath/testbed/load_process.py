@@ -8,7 +8,7 @@ JSON. The browser stays, so that connections can be looked at, until standard in
 import asyncio
 import os
 import sys
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ import msgspec
 from loadpath._core import die_with_parent
 from loadpath.errors import LoadpathError
 from loadpath.profiler import PassKind, Settings, chromium
-from loadpath.profiler.capture import capture_packets
 from loadpath.profiler.devtools import CommandError, Event
 from loadpath.profiler.emulation import WINDOW, UserAgent
 from loadpath.profiler.navigation import (
@@ -36,6 +35,7 @@ from loadpath.testbed.load import PageLoad, Request
 
 __all__ = ["Failure", "Order", "requests_of"]
 
+
 class Order(msgspec.Struct, kw_only=True):
     """The line that is read."""
 
@@ -51,8 +51,6 @@ class Order(msgspec.Struct, kw_only=True):
     netlog: str | None = None
     """File for the browser's network log."""
     netlog_mode: str = "Default"
-    capture: str | None = None
-    """File for the packets at this end of the link."""
 
 
 class Failure(msgspec.Struct):
@@ -83,20 +81,13 @@ async def _load(order: Order) -> PageLoad:
         flags.append(f"--log-net-log={order.netlog}")
         flags.append(f"--net-log-capture-mode={order.netlog_mode}")
     try:
-        async with AsyncExitStack() as stack:
-            if order.capture is not None:
-                await stack.enter_async_context(
-                    capture_packets(Path(order.capture), watch.warnings)
-                )
-            up = await stack.enter_async_context(
-                chromium.start(
-                    Path(order.browser),
-                    flags,
-                    watch.listen,
-                    unfinished=Path(order.scratch),
-                    no_sandbox=order.no_sandbox,
-                )
-            )
+        async with chromium.start(
+            Path(order.browser),
+            flags,
+            watch.listen,
+            unfinished=Path(order.scratch),
+            no_sandbox=order.no_sandbox,
+        ) as up:
             watch.begin(up.devtools, UserAgent.of(up.version["userAgent"], settings.emulate))
             await up.devtools.call("Browser.setDownloadBehavior", {"behavior": "deny"})
             await up.devtools.call(

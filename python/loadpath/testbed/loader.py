@@ -104,8 +104,6 @@ class LoadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """File for Chromium's network log."""
     handshakes: bool = False
     """Record everything in the network log, which slows loads down, for sizes of TLS messages."""
-    capture: Path | None = None
-    """File for the packets at the client's end."""
     sockets: bool = True
     """Look at the connections at the server's end."""
     refuse_busy: bool = False
@@ -233,6 +231,7 @@ def _order(server: WebServer, settings: LoadSettings, scratch: Path) -> Order:
         flags.append(f"--host-resolver-rules={server.resolver_rules}")
     if server.spki:
         flags.append(f"--ignore-certificate-errors-spki-list={server.spki}")
+    flags = list(dict.fromkeys(flags))
     netlog = settings.netlog
     if settings.handshakes and netlog is None:
         netlog = scratch / "netlog.json"
@@ -246,7 +245,6 @@ def _order(server: WebServer, settings: LoadSettings, scratch: Path) -> Order:
         network=settings.network,
         netlog=None if netlog is None else str(netlog.absolute()),
         netlog_mode="Everything" if settings.handshakes else "Default",
-        capture=None if settings.capture is None else str(settings.capture.absolute()),
     )
 
 

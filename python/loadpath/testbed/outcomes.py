@@ -9,7 +9,7 @@ What the browser and the link tell fills the schema; what nobody at the ends can
 * Connections. The browser numbers them; the server's kernel counts their segments. Both lists are
   brought together by server address and number of bytes. Where they do not fit (QUIC, connections
   closed before the end), counters of segments are 0 and `srtt_ms` is absent.
-* Timeouts, tail losses, recoveries and events of the simulator are 0: nobody counts them.
+* Timeouts, tail losses, probes, recoveries and events of the simulator are 0: nobody counts them.
 * Utilisation counts all that the link carried, after the load event, too.
 """
 
@@ -185,6 +185,7 @@ def _totals(requests: Sequence[Request], load: Load) -> Totals:
         retransmissions=sum(socket.retransmissions for socket in load.sockets),
         timeouts=0,
         tail_losses=0,
+        tail_probes=0,
         events=0,
     )
 

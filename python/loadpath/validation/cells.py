@@ -52,6 +52,12 @@ class ValidationNetwork(msgspec.Struct, frozen=True, kw_only=True):
     """Of the queue in each direction, which drops what does not fit; None: without a limit."""
 
     @property
+    def rate_bps(self) -> float:
+        """The rate as a number."""
+        factors = {"k": 1e3, "m": 1e6, "g": 1e9}
+        return float(self.rate[:-4]) * factors[self.rate[-4]]
+
+    @property
     def lossy(self) -> bool:
         """Whether packets may be lost, so that single loads tell little."""
         return bool(self.loss) or self.buffer_bytes is not None

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from loadpath._core import Page
 from loadpath.parameters import resolve_scenario
@@ -29,6 +30,8 @@ class ValidationPage:
     """What is simulated for a protocol."""
     serve: Callable[[Http], Serve]
     """What is loaded by a protocol."""
+    profile: Callable[[Http], Path | None] = lambda http: None
+    """Folder of the profile behind the graph, if there is one."""
 
 
 @contextmanager
@@ -52,12 +55,14 @@ def _page(source: str, found: ArchivedPage) -> ValidationPage:
             found, resolve_scenario({"profile": "linux", "http": SIMULATED_HTTP[http]})
         )
 
+    folder = Path(source) if Path(source).is_dir() else None
     return ValidationPage(
         name=found.name,
         digest=found.digest,
         server="origin",
         graph=lambda http: graph,
         serve=serve,
+        profile=lambda http: folder,
     )
 
 

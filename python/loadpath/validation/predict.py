@@ -87,7 +87,7 @@ def predict(
             Prediction(
                 load_ms=_median_load(linux),
                 pcp_ms=_median_load(other) if pcp else None,
-                bytes_ms=8e3 * size / _rate_bps(network),
+                bytes_ms=8e3 * size / network.rate_bps,
                 resources_ms=_median_ends(linux),
             )
         )
@@ -102,11 +102,6 @@ def round_trips(
         (measured - size) / rtt
         for measured, size, rtt in zip(measured_ms, bytes_ms, rtt_ms, strict=True)
     )
-
-
-def _rate_bps(network: ValidationNetwork) -> float:
-    number, unit = network.rate[:-4], network.rate[-4]
-    return float(number) * {"k": 1e3, "m": 1e6, "g": 1e9}[unit]
 
 
 def _median_load(outcomes: Sequence[Outcome]) -> float | None:

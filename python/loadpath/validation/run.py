@@ -8,6 +8,7 @@ from loadpath.errors import LoadpathError
 from loadpath.testbed.load import Http
 from loadpath.testbed.loader import LoadSettings
 from loadpath.validation.cells import PROTOCOLS, parse_network
+from loadpath.validation.lantern import Lantern
 from loadpath.validation.measure import Measurement, browser_version
 from loadpath.validation.pages import ValidationPage, validation_pages
 from loadpath.validation.report import write_report
@@ -89,7 +90,7 @@ def validate_pages(
         control=pages[0],
         note=note,
     )
-    validation = Validation(pages, plan_of(options), measurement)
+    validation = Validation(pages, plan_of(options), measurement, Lantern.find())
     if options.measure:
         validation.measure(progress)
     result = validation.examine(progress)

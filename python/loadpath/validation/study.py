@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from loadpath._core import Page
+from loadpath.errors import LoadpathError
 from loadpath.testbed.load import Http, Load
 from loadpath.validation.accuracy import CellResult, resource_times
 from loadpath.validation.baseline import Kept, keep, keep_graph
@@ -20,6 +21,7 @@ from loadpath.validation.cells import (
     ValidationNetwork,
     held_out,
 )
+from loadpath.validation.lantern import Lantern
 from loadpath.validation.measure import Job, Measurement, interleaved
 from loadpath.validation.pages import ValidationPage, tls_keys
 from loadpath.validation.predict import Prediction, predict
@@ -85,6 +87,8 @@ class Validation:
     pages: Sequence[ValidationPage]
     plan: Plan
     measurement: Measurement
+    lantern: Lantern | None = None
+    """Whose predictions are to stand beside ours."""
 
     def measure(self, progress: Progress) -> None:
         """Make the loads that are missing; see `Measurement.measure` for what it raises."""
@@ -102,6 +106,8 @@ class Validation:
         results = [
             self._examine(*cell, prediction) for cell, prediction in zip(cells, found, strict=True)
         ]
+        if self.lantern is not None:
+            self._ask_lantern(self.lantern, results, progress)
         return Result(results, Environment.of(self.measurement.browser), self.plan)
 
     def keep_predictions(self, result: Result, folder: Path) -> Path:
@@ -142,6 +148,25 @@ class Validation:
                     cells.append((page, network, http))
                     inputs.append((graph, network, http, tls))
         return cells, inputs
+
+    def _ask_lantern(
+        self, lantern: Lantern, results: Sequence[CellResult], progress: Progress
+    ) -> None:
+        """Fill in Lantern's predictions where it can read the profile."""
+        asked = [(page, http) for page in self.pages for http in self.plan.protocols]
+        for index, (page, http) in enumerate(asked):
+            progress("Lantern", index, len(asked))
+            folder = page.profile(http)
+            cells = [cell for cell in results if (cell.page, cell.http) == (page.name, http)]
+            if folder is None or not cells:
+                continue
+            try:
+                times = lantern.predict(folder, http, [cell.network for cell in cells])
+            except LoadpathError as error:
+                self.measurement.note(str(error))
+                continue
+            for cell, time_ms in zip(cells, times, strict=True):
+                cell.lantern_ms = time_ms
 
     def _examine(
         self, page: ValidationPage, network: ValidationNetwork, http: Http, prediction: Prediction
