@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -393,6 +394,19 @@ def test_a_page_loads_over_a_link(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "netlog.json").read_text())["events"]
     outcome = outcome_of(load, "page", resolve_scenario(profile="linux", rtt_ms=40))
     assert {queue.name for queue in outcome.queues} == {"bottleneck.down", "bottleneck.up"}
+
+
+@needs_browser
+def test_a_server_that_dies_puts_the_load_in_doubt() -> None:
+    with socket.socket() as nobody:
+        # Bound, so that no other program gets it, but not listened on.
+        nobody.bind(("127.0.0.1", 0))
+        gone = f"http://127.0.0.1:{nobody.getsockname()[1]}/gone.png"
+        with serving({"/": f"<!doctype html><title>x</title><p>text<img src={gone}>"}) as web:
+            load = load_page(None, Served(url=f"{web.url}/"), LoadSettings(http="h1", timeout_s=90))
+    assert load.status == "complete"
+    assert "1 requests failed: net::ERR_CONNECTION_REFUSED" in load.doubts
+    assert not load.believed
 
 
 LOADER = """

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -166,7 +167,7 @@ def load_page(link: Link | None, server: WebServer, settings: LoadSettings | Non
         machine=machine.end(),
     )
     assert load.machine is not None
-    load.doubts = [*load.machine.doubts, *_wrong_protocols(load)]
+    load.doubts = [*load.machine.doubts, *_wrong_protocols(load), *_lost_requests(load)]
     return load
 
 
@@ -333,12 +334,27 @@ def _wrong_protocols(load: Load) -> list[str]:
     return [f"{load.http} was forced, but {', '.join(others)} used"] if others else []
 
 
+_CONNECTION_ERRORS = re.compile(
+    r"ERR_(CONNECTION|EMPTY_RESPONSE|TIMED_OUT|SOCKET|SSL|CERT|QUIC|HTTP2|ADDRESS_UNREACHABLE)"
+)
+"""net/base/net_error_list.h: what a server that has died, or cannot be spoken to, causes."""
+
+
+def _lost_requests(load: Load) -> list[str]:
+    """Requests that failed for other reasons than that the archive has no such host or response."""
+    errors = Counter(
+        each.error for each in load.requests if each.error and _CONNECTION_ERRORS.search(each.error)
+    )
+    return [f"{count} requests failed: {error}" for error, count in sorted(errors.items())]
+
+
 def _misses(server: WebServer) -> list[str]:
     report = getattr(server, "report", None)
     if report is None:
         return []
     with suppress(LoadpathError):
-        return [str(getattr(miss, "url", miss)) for miss in getattr(report(), "misses", ())]
+        # What failed when it was recorded fails as it should.
+        return [miss.url for miss in report().misses if miss.found != "failed-then"]
     return []
 
 
