@@ -11,8 +11,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 \
-	fuzz docs clean study-profiler study-self-consistency study-advice study-kills study-tcp study-mptcp \
-	study-link-kills lantern validate validate-quick
+	bench-origin fuzz docs clean study-profiler study-self-consistency study-advice study-kills study-tcp \
+	study-mptcp study-link-kills study-synthetic lantern validate validate-quick
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -39,6 +39,7 @@ lint: build ## formatting, clippy, ruff, mypy
 
 test-rust: ## unit, packet-script and property tests of the engine
 	cargo test --locked --no-fail-fast
+	cargo test --locked --no-fail-fast -p loadpath-origin
 
 wasm:
 	@scripts/wasm.sh
@@ -63,6 +64,9 @@ bench: ## speed; BENCH_JSON=FILE writes the numbers, too
 
 bench-link: build ## how exact links in real time are here (needs an idle machine, minutes)
 	@$(BIN)/python scripts/bench_link.py docs/validation
+
+bench-origin: ## requests a second of the origin server on loopback (needs an idle machine, 30 s)
+	@ulimit -n $$(ulimit -Hn); cargo run --quiet --release --locked -p loadpath-origin --example load
 
 STUDIES := $(or $(LOADPATH_CACHE),$(HOME)/.cache/loadpath)/studies
 
@@ -102,6 +106,9 @@ study-link-kills: build ## links in a row, and kill -9 of all parts of a link at
 
 study-kills: build ## kill -9 of sweeps, Dask workers and schedulers at random points (KILLS=20)
 	@$(BIN)/python studies/sweep_kills.py --kills $(or $(KILLS),20)
+
+study-synthetic: build ## page graphs as pages for browsers, profiled again (half an hour; RUNS=3)
+	@$(BIN)/python studies/synthetic_pages.py $(STUDIES)/synthetic docs/validation -n $(or $(RUNS),3)
 
 bench-ns3: ## the same load in ns-3 and here
 	@benches/ns3/run.sh

@@ -172,24 +172,37 @@ def _run(packets: Sequence[TapPacket], port: int, size: int, report: LinkReport)
     origin = seen[0][0].ns
     first = {_client(p, s): s.seq + 1 for p, s in seen if s.syn and _is_down(p, s)}
     sent: set[tuple[tuple[str, int], int]] = set()
-    came: set[tuple[tuple[str, int], int]] = set()
+    mappings: dict[tuple[str, int], int] = {}
+    """What is to be added to a place in a subflow for the place in the response."""
+    base: int | None = None
+    came = bytearray(size)
     for packet, segment in seen:
         if segment.syn or not segment.size or not _is_down(packet, segment):
             continue
         client = _client(packet, segment)
         place = (segment.seq - first[client]) % 2**32
         at = (packet.ns - origin) / 1e6
+        if segment.mapping is not None:
+            in_subflow, number = segment.mapping
+            base = number if base is None else base
+            # Data of a subflow are counted from 1 in a mapping.
+            mappings[client] = number - base - (in_subflow - 1)
+        offset = (place + mappings.get(client, 0)) % 2**32
         if packet.entered:
             run.retransmissions += (client, place) in sent
             sent.add((client, place))
-            run.sent.append((round(at, 4), place))
+            run.sent.append((round(at, 4), offset))
             if packet.fate != "admitted":
-                run.lost.append((round(at, 4), place))
-        elif (client, place) not in came:
-            came.add((client, place))
-            if sum(run.path_bytes) < size:
-                run.wire_ms = at
-            run.path_bytes[packet.path - 1] += segment.size
+                run.lost.append((round(at, 4), offset))
+        elif fresh := came[offset : offset + segment.size].count(0):
+            end = min(size, offset + segment.size)
+            came[offset:end] = b"\1" * (end - offset)
+            run.path_bytes[packet.path - 1] += fresh
+            # The last of them has completed the response.
+            run.wire_ms = at
+    if sum(run.path_bytes) != size:
+        run.on_time = False
+        run.reasons += (f"the capture has {sum(run.path_bytes)} bytes of {size}",)
     run.thinking_ms = _thinking_ms(seen)
     run.wire_ms -= run.thinking_ms
     return run

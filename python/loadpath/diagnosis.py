@@ -40,6 +40,8 @@ def examine() -> list[Finding]:
         _corpus(),
         _program("dot", "draws page graphs as SVG and PDF; as HTML without it"),
         _links(),
+        *_two_paths(),
+        _congestion(),
         _program(DEFAULT_BROWSER, "`loadpath profile` needs it, or another Chromium by --browser"),
         _program("dumpcap", "`loadpath profile --capture` records packets with it"),
         _program("tshark", "reads pcapng exports in tests; exporting works without it"),
@@ -87,6 +89,27 @@ def _links() -> Finding:
         else ": a busy machine makes them late (root or `ulimit -r` of 50 helps)"
     )
     return Finding("links", True, f"{user}, {priority} real-time priority{without}")
+
+
+def _two_paths() -> list[Finding]:
+    """What links with two paths need."""
+    kernel = Path("/proc/sys/net/mptcp").is_dir()
+    need = "links with two paths need a kernel with CONFIG_MPTCP (Linux 5.13)"
+    return [
+        Finding("MPTCP", kernel, "in the kernel" if kernel else need),
+        _program("mptcpize", "makes programs behind a link use MPTCP (`mptcpize run PROGRAM`)"),
+    ]
+
+
+def _congestion() -> Finding:
+    """Congestion controllers of the kernel, for `loadpath link --congestion`."""
+    try:
+        text = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().strip()
+    except OSError as error:
+        return Finding("congestion control", False, f"cannot be asked for: {error.strerror}")
+    missing = [name for name in ("reno", "cubic") if name not in text.split()]
+    more = f"; without {', '.join(missing)} (modprobe tcp_{missing[0]})" if missing else ""
+    return Finding("congestion control", not missing, f"the kernel has {text}{more}")
 
 
 def _program(name: str, use: str) -> Finding:

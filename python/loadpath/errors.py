@@ -11,6 +11,7 @@ from loadpath._core import (
     GraphError,
     LinkError,
     LoadpathError,
+    OriginError,
     ScenarioError,
     TransformError,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "LinkError",
     "LoadpathError",
     "NotFoundError",
+    "OriginError",
     "OutputExistsError",
     "ScenarioError",
     "SpecificationError",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from loadpath._core import Scenario, ScenarioError
+from loadpath.errors import hinted
 from loadpath.networks import Network, find_network
 
 __all__ = [
@@ -38,6 +39,11 @@ class Parameters(TypedDict, total=False):
     """Bottleneck rate towards the client: bit/s, or text like "10mbit"."""
     up_rate: str | int | None
     """Bottleneck rate towards the servers."""
+    trace_down: str | Path | None
+    """Mahimahi trace of the bottleneck towards the client, instead of a constant rate: a file with
+    the time in ms of an opportunity to deliver 1500 bytes on each line."""
+    trace_up: str | Path | None
+    """The same towards the servers."""
     rtt_ms: str | float | None
     """Round-trip time: milliseconds, or text like "40ms"."""
     loss: float | None
@@ -69,6 +75,8 @@ class Parameters(TypedDict, total=False):
 _KEYS: dict[str, tuple[str, ...]] = {
     "rate": ("network.rate_bps",),
     "up_rate": ("network.up_rate_bps",),
+    "trace_down": ("network.rate_schedule",),
+    "trace_up": ("network.up_rate_schedule",),
     "rtt_ms": ("network.rtt_ms",),
     "loss": ("network.loss_down_fraction", "network.loss_up_fraction"),
     "queue": ("network.queue",),
@@ -82,6 +90,9 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "recovery": ("transport.recovery",),
     "seed": ("random.seed",),
 }
+
+_TRACE = "mahimahi:"
+"""What the value of a rate schedule starts with that is a trace."""
 
 HTTP_NAMES = {
     "h1": "http/1.1",
@@ -116,6 +127,8 @@ def resolve_scenario(parameters: Parameters) -> Scenario:
             continue
         if word == "http":
             value = HTTP_NAMES.get(str(value), value)
+        if word.startswith("trace_"):
+            value = _read_trace(Path(str(value)))
         overrides += [(key, override(value)) for key in keys]
     overrides += [(key, override(value)) for key, value in (parameters.get("set") or {}).items()]
     return Scenario.resolve(
@@ -164,13 +177,28 @@ def describe_network(scenario: Scenario) -> str:
 
 def _describe_path(path: Mapping[str, Any]) -> str:
     loss = path["loss_down_fraction"]
+    down = _rate_over_time(path["rate_schedule"]) or rate_text(path["rate_bps"])
+    up = _rate_over_time(path["up_rate_schedule"]) or rate_text(path["up_rate_bps"])
+    exact = {path["drop_down"], path["drop_up"]} != {"none"}
     parts = [
-        f"{rate_text(path['rate_bps'])} down, {rate_text(path['up_rate_bps'])} up",
+        f"{down} down, {up} up",
         f"RTT {path['rtt_ms']:g} ms",
         *([f"{100 * loss:g} % loss"] if loss else []),
+        *(["exact losses"] if exact else []),
         f"{path['queue']} queue",
     ]
     return ", ".join(parts)
+
+
+def _rate_over_time(schedule: str) -> str:
+    """A schedule in a few words; nothing for a constant rate."""
+    if schedule.startswith(_TRACE):
+        times = schedule.removeprefix(_TRACE).split(",")
+        mean = len(times) * 1500 * 8000 / int(times[-1])
+        return f"a trace of {rate_text(float(f'{mean:.3g}'))} on average"
+    if schedule == "constant":
+        return ""
+    return f"{schedule.count(':') - schedule.count('repeat')} rates over time"
 
 
 def rate_text(bps: float) -> str:
@@ -196,6 +224,25 @@ def network_keys(network: Network) -> list[tuple[str, str]]:
 def override(value: object) -> str:
     """The value of a scenario key as `Scenario.resolve` reads it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _read_trace(path: Path) -> str:
+    """A Mahimahi trace as the value of a rate schedule."""
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except OSError as error:
+        raise ScenarioError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        lines = ["not ASCII"]
+    for number, line in enumerate(lines, start=1):
+        if not line.strip().isdigit():
+            raise hinted(
+                ScenarioError(f"{path}: line {number}: {line[:40]!r} is no whole number of ms"),
+                "each line of a Mahimahi trace is the time of an opportunity to deliver 1500 bytes",
+            )
+    if not lines:
+        raise ScenarioError(f"{path}: an empty trace")
+    return _TRACE + ",".join(str(int(line)) for line in lines)
 
 
 def _scenario_file(path: str | Path | None) -> tuple[str, str] | None:

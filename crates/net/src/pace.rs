@@ -182,7 +182,8 @@ fn serve_in_steps(
             (None, None) => None,
         };
         let capacity = end.map_or(u128::MAX, |end| (end - now) as u128 * rate);
-        if work < capacity {
+        // What ends with a step ends there, not after the outage behind it.
+        if work <= capacity {
             return (SimTime(now + (work / rate) as u64), work % rate);
         }
         work -= capacity;
@@ -283,6 +284,14 @@ mod tests {
         let stamps = serve(&mut pace, &packets);
         // The third: 500 bytes from 15 to 20 ms, 500 from 30 ms on.
         assert_eq!(stamps, [ms(1), ms(15), SimTime(30_500_000), SimTime(60_500_000)]);
+    }
+
+    #[test]
+    fn what_ends_with_a_step_does_not_wait_for_the_outage_behind_it() {
+        let steps = vec![(ms(0), 8_000_000), (ms(10), 0)];
+        let schedule = Schedule::steps(steps, Some(SimDuration::from_millis(30))).unwrap();
+        let packets = [(ms(0), 5000), (ms(0), 5000), (ms(0), 1000)];
+        assert_eq!(serve(&mut Pace::new(schedule), &packets), [ms(5), ms(10), ms(31)]);
     }
 
     #[test]

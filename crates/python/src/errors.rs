@@ -13,6 +13,7 @@ create_exception!(loadpath, TransformError, LoadpathError, "A page cannot be cha
 create_exception!(loadpath, ScenarioError, LoadpathError, "A parameter is wrong.");
 create_exception!(loadpath, CorpusError, LoadpathError, "A corpus cannot be imported.");
 create_exception!(loadpath, LinkError, LoadpathError, "A link cannot be set up, or has failed.");
+create_exception!(loadpath, OriginError, LoadpathError, "An archive cannot be served.");
 
 /// A page graph or server-delay file is wrong.
 pub fn graph_error(error: &dyn Error) -> PyErr {
@@ -38,6 +39,12 @@ pub fn scenario_error(error: &dyn Error) -> PyErr {
 #[cfg(target_os = "linux")]
 pub fn link_error(error: &dyn Error) -> PyErr {
     with_hint::<LinkError>(error)
+}
+
+/// An archive cannot be served.
+#[cfg(target_os = "linux")]
+pub fn origin_error(error: &dyn Error) -> PyErr {
+    with_hint::<OriginError>(error)
 }
 
 /// What follows "hint: " in the message becomes a note of the exception (PEP 678).

@@ -7,6 +7,8 @@ mod filters;
 mod import;
 #[cfg(target_os = "linux")]
 mod link;
+#[cfg(target_os = "linux")]
+mod origin;
 mod page;
 mod scenario;
 mod transform;
@@ -20,7 +22,8 @@ mod _core {
     use crate::batch::{simulate, summarise_batch, summarise_columns};
     #[pymodule_export]
     use crate::errors::{
-        CorpusError, GraphError, LinkError, LoadpathError, ScenarioError, TransformError,
+        CorpusError, GraphError, LinkError, LoadpathError, OriginError, ScenarioError,
+        TransformError,
     };
     #[pymodule_export]
     use crate::filters::{AdFilters, registrable_domain};
@@ -33,6 +36,9 @@ mod _core {
     use crate::link::{
         Namespaces, RunningLink, become_init, die_with_parent, enter_namespaces, link_addresses,
     };
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::origin::run_origin;
     #[pymodule_export]
     use crate::page::{Page, ServerDelays, recorded_durations_ms};
     #[pymodule_export]

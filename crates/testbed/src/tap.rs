@@ -137,6 +137,8 @@ const ENHANCED_PACKET: u32 = 6;
 /// LINKTYPE_RAW: an IP packet.
 const RAW: u16 = 101;
 const COMMENT: u16 = 1;
+/// Before the nanoseconds since 1970 at which the link's time starts.
+const START: &str = "link time starts at ns ";
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const EPB_FLAGS: u16 = 2;
@@ -156,6 +158,9 @@ impl<W: Write> Capture<W> {
         section.extend(1u16.to_ne_bytes());
         section.extend(0u16.to_ne_bytes());
         section.extend((-1i64).to_ne_bytes());
+        let start = format!("{START}{}", self.epoch.as_nanos());
+        option(&mut section, COMMENT, start.as_bytes());
+        option(&mut section, 0, &[]);
         self.block(SECTION, &section)?;
         for path in 1..=paths {
             for end in ["client", "server"] {

@@ -18,6 +18,7 @@ from loadpath.cli import (
     graph,
     import_,
     link,
+    origin,
     profile,
     profiles,
     query,
@@ -67,6 +68,7 @@ app.command("scenario")(scenario.scenario)
 app.add_typer(graph.app, name="graph")
 # What follows the command of a link is the command's.
 app.command("link", context_settings={"allow_interspersed_args": False})(link.link)
+app.command("origin")(origin.origin)
 app.command("doctor")(doctor.doctor)
 
 

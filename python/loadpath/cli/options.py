@@ -137,6 +137,16 @@ class NetworkOptions:
         str | None,
         _option("--up-rate", panel=_NETWORK, help="Rate towards the servers; default --rate."),
     ] = None
+    trace_down: Annotated[
+        Path | None,
+        _option(
+            "--trace-down", panel=_NETWORK, help="Mahimahi trace towards the client, for a rate."
+        ),
+    ] = None
+    trace_up: Annotated[
+        Path | None,
+        _option("--trace-up", panel=_NETWORK, help="Mahimahi trace towards the servers."),
+    ] = None
     rtt_ms: Annotated[
         str | None, _option("--rtt", panel=_NETWORK, help="Round-trip time, e.g. 40ms.")
     ] = None

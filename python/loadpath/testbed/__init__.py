@@ -6,6 +6,7 @@
 """
 
 from loadpath.testbed.link import End, Link, LinkSettings, open_link
+from loadpath.testbed.origin import Origin, OriginReport, OriginSettings, start_origin
 from loadpath.testbed.report import (
     DirectionReport,
     LinkReport,
@@ -21,9 +22,13 @@ __all__ = [
     "Link",
     "LinkReport",
     "LinkSettings",
+    "Origin",
+    "OriginReport",
+    "OriginSettings",
     "PathReport",
     "Percentiles",
     "TapReport",
     "Verdict",
     "open_link",
+    "start_origin",
 ]

@@ -24,6 +24,10 @@ or refused by the device."""
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _COMMENT, _FLAGS = 1, 2
 _OUTBOUND = 2
+_START = "link time starts at ns "
+_END_OF_OPTIONS, _NO_OPERATION, _MPTCP = 0, 1, 30
+_DSS = 2
+_HAS_ACK, _LONG_ACK, _HAS_MAPPING, _LONG_MAPPING = 1, 2, 4, 8
 _FATES: dict[str, Fate] = {
     "lost": "lost",
     "dropped by the queue": "dropped",
@@ -35,7 +39,7 @@ class TapPacket(msgspec.Struct, frozen=True):
     """An IP packet at one end of a link."""
 
     ns: int
-    """The link's stamp, since 1970."""
+    """The link's stamp, since its start."""
     path: int
     """From 1."""
     end: End
@@ -61,6 +65,8 @@ class Segment(msgspec.Struct, frozen=True):
     fin: bool
     size: int
     """Bytes of data."""
+    mapping: tuple[int, int] | None
+    """MPTCP: the place in the subflow's data of what is mapped, and its data sequence number."""
 
     @staticmethod
     def of(packet: bytes) -> "Segment | None":
@@ -79,7 +85,25 @@ class Segment(msgspec.Struct, frozen=True):
             bool(flags & 2),
             bool(flags & 1),
             total - start - header,
+            _mapping(packet[start + 20 : start + header]),
         )
+
+
+def _mapping(options: bytes) -> tuple[int, int] | None:
+    """RFC 8684 section 3.3: the Data Sequence Signal; numbers of 8 bytes are cut to 4."""
+    while options and options[0] != _END_OF_OPTIONS:
+        if options[0] == _NO_OPERATION:
+            options = options[1:]
+            continue
+        kind, length = options[:2]
+        if kind == _MPTCP and options[2] >> 4 == _DSS and options[3] & _HAS_MAPPING:
+            flags = options[3]
+            at = 4 + (0 if not flags & _HAS_ACK else 8 if flags & _LONG_ACK else 4)
+            at += 4 if flags & _LONG_MAPPING else 0
+            number, place = struct.unpack_from("!II", options, at)
+            return place, number
+        options = options[max(length, 1) :]
+    return None
 
 
 def read_tap(path: Path) -> list[TapPacket]:
@@ -93,7 +117,7 @@ def read_tap(path: Path) -> list[TapPacket]:
     data = path.read_bytes()
     try:
         return list(_packets(data))
-    except (struct.error, IndexError) as error:
+    except (struct.error, LookupError, ValueError) as error:
         raise LinkError(f"{path}: not the capture of a link") from error
 
 
@@ -101,6 +125,8 @@ def _packets(data: bytes) -> Iterator[TapPacket]:
     if struct.unpack_from("=I", data)[0] != _SECTION:
         raise IndexError
     ends: tuple[End, End] = ("client", "server")
+    section = dict(_options(data, 24, struct.unpack_from("=I", data, 4)[0] - 4))
+    start_ns = int(section[_COMMENT].decode().removeprefix(_START))
     position = 0
     while position < len(data):
         kind, length = struct.unpack_from("=II", data, position)
@@ -111,7 +137,7 @@ def _packets(data: bytes) -> Iterator[TapPacket]:
             entered = struct.unpack("=I", options[_FLAGS])[0] == _OUTBOUND
             comment = options.get(_COMMENT, b"").decode()
             yield TapPacket(
-                high << 32 | low,
+                (high << 32 | low) - start_ns,
                 interface // 2 + 1,
                 ends[interface % 2],
                 entered,

@@ -362,7 +362,7 @@ def _with_drops(settings: LinkSettings) -> Parameters:
     keys = dict(settings.get("set") or {})
     for way, drops in (("down", settings.get("drop_down")), ("up", settings.get("drop_up"))):
         if drops is not None:
-            keys[f"network.drop_{way}"] = ",".join(map(str, drops))
+            keys[f"network.drop_{way}"] = ",".join(map(str, drops)) or "none"
             keys[f"network.loss_{way}_fraction"] = 0
     return settings | LinkSettings(set=keys)
 

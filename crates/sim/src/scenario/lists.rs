@@ -5,10 +5,12 @@ use toml::Value;
 
 use super::value::{Parameter, with_unit};
 
-/// Flows and entries beyond these are mistakes.
+const NONE: &str = "none";
+const CONSTANT: &str = "constant";
+/// Numbers of flows from here on are mistakes.
 const MOST_FLOWS: u32 = 65_536;
 
-/// Packets to be lost: "3,7,0:12"; empty for none in particular.
+/// Packets to be lost: "3,7,0:12", or "none" in particular.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
     /// Places among all packets, from 0.
@@ -26,7 +28,10 @@ impl Drops {
 
     fn parse(text: &str) -> Option<Drops> {
         let mut drops = Drops::default();
-        for word in text.split(',').map(str::trim).filter(|_| !text.trim().is_empty()) {
+        if text.trim() == NONE {
+            return Some(drops);
+        }
+        for word in text.split(',').map(str::trim) {
             match word.split_once(':') {
                 None => drops.packets.push(place(word)?),
                 Some((flow, packet)) => {
@@ -63,18 +68,20 @@ impl Parameter for Drops {
     fn write(&self) -> Value {
         let packets = self.packets.iter().map(u64::to_string);
         let of_flows = self.of_flows.iter().map(|(flow, packet)| format!("{flow}:{packet}"));
-        packets.chain(of_flows).collect::<Vec<_>>().join(",").into()
+        let words: Vec<_> = packets.chain(of_flows).collect();
+        if words.is_empty() { NONE.into() } else { words.join(",").into() }
     }
 
     fn allowed(_: &str, _: &()) -> String {
         format!(
-            "numbers of packets, or FLOW:NUMBER with flows below {MOST_FLOWS}, from 0: \"3,7,0:12\""
+            "\"none\", or numbers of packets, or FLOW:NUMBER with flows below {MOST_FLOWS}, \
+             from 0: \"3,7,0:12\""
         )
     }
 }
 
-/// A rate over time: "0ms:10mbit,2s:1mbit,5s:repeat", or a Mahimahi trace "mahimahi:3,3,7,10"; empty
-/// for a constant one.
+/// A rate over time: "0ms:10mbit,2s:1mbit,5s:repeat", or a Mahimahi trace "mahimahi:3,3,7,10", or a
+/// "constant" one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RateSchedule(Option<Schedule>);
 
@@ -89,7 +96,7 @@ impl RateSchedule {
 
     fn parse(text: &str) -> Result<RateSchedule, String> {
         let text = text.trim();
-        if text.is_empty() {
+        if text == CONSTANT {
             return Ok(RateSchedule(None));
         }
         if let Some(times) = text.strip_prefix(TRACE) {
@@ -135,7 +142,7 @@ impl Parameter for RateSchedule {
     fn write(&self) -> Value {
         let join = |words: Vec<String>| words.join(",");
         match &self.0 {
-            None => String::new(),
+            None => CONSTANT.into(),
             Some(Schedule::Trace { opportunities }) => {
                 let times = opportunities.iter().map(|at| (at.0 / 1_000_000).to_string()).collect();
                 format!("{TRACE}{}", join(times))
@@ -151,7 +158,7 @@ impl Parameter for RateSchedule {
     }
 
     fn allowed(_: &str, _: &()) -> String {
-        "rates over time, \"0ms:10mbit,2s:1mbit\" with \",5s:repeat\" to begin anew, or a trace, \
+        "\"constant\", or rates over time, \"0ms:10mbit,2s:1mbit\" with \",5s:repeat\" to begin anew, or a trace, \
          \"mahimahi:3,3,7,10\""
             .into()
     }
@@ -173,19 +180,17 @@ mod tests {
     fn drops_are_read_and_written() {
         assert_eq!(drops("7, 3,0:12").unwrap().write(), Value::from("7,3,0:12"));
         assert_eq!(Drops::read(&Value::Integer(4), "", &()).unwrap().write(), Value::from("4"));
-        assert_eq!(drops("").unwrap().loss(), None);
-        for wrong in ["x", "3,", "-1", "1:", ":2", "1:2:3", "65536:1", "+3"] {
-            assert!(
-                drops(wrong).unwrap_err().starts_with("expected numbers of packets"),
-                "{wrong}"
-            );
+        assert_eq!(drops("none").unwrap().loss(), None);
+        assert_eq!(Drops::default().write(), Value::from("none"));
+        for wrong in ["", "x", "3,", "-1", "1:", ":2", "1:2:3", "65536:1", "+3"] {
+            assert!(drops(wrong).unwrap_err().contains("numbers of packets"), "{wrong}");
         }
     }
 
     #[test]
     fn schedules_are_read_and_written() {
         for (text, written) in [
-            ("", ""),
+            ("constant", "constant"),
             ("mahimahi:3, 3,7", "mahimahi:3,3,7"),
             ("0:10mbit,1.5s:0, 2s:1000,2.25s:repeat", "0:10000000,1500:0,2000:1000,2250:repeat"),
         ] {
@@ -194,6 +199,7 @@ mod tests {
             assert_eq!(schedule(written).unwrap(), read);
         }
         for (wrong, why) in [
+            ("", "is not TIME:RATE"),
             ("10mbit", "\"10mbit\" is not TIME:RATE"),
             ("0:fast", "is not TIME:RATE"),
             ("5:1mbit", "the first rate must start at 0"),

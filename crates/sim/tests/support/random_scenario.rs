@@ -98,8 +98,9 @@ pub fn later_changes(number: u64) -> (&'static str, Vec<(String, String)>) {
 /// Keys that are lists: tests of their own have them.
 const LISTS: &[&str] = &["drop_down", "drop_up", "rate_schedule", "up_rate_schedule"];
 
-fn field(key: &Key) -> &'static str {
-    key.name.split_once('.').map_or(key.name, |(_, field)| field)
+/// Whether a key is one of them.
+pub fn is_list(key: &Key) -> bool {
+    key.name.split_once('.').is_some_and(|(_, field)| LISTS.contains(&field))
 }
 
 fn drawn(number: u64, later: bool) -> (&'static str, Vec<(String, String)>) {
@@ -111,9 +112,7 @@ fn drawn(number: u64, later: bool) -> (&'static str, Vec<(String, String)>) {
     for key in KEYS {
         // A stream for each key: a new key changes no other's draws.
         let mut draw = streams.stream(key.name, 0);
-        if key.name == "limits.time_ms"
-            || LISTS.contains(&field(key))
-            || !later && LATER_KEYS.contains(&key.name)
+        if key.name == "limits.time_ms" || is_list(key) || !later && LATER_KEYS.contains(&key.name)
         {
             continue;
         }

@@ -2,7 +2,7 @@
 
 import typer
 
-from loadpath.cli.graph import build, critical_path, diff, stats, view
+from loadpath.cli.graph import build, critical_path, diff, page, stats, view
 
 app = typer.Typer(
     help="Build page graphs and look at them: draw, count, find the critical path, compare.",
@@ -14,3 +14,4 @@ app.command("view")(view.view)
 app.command("stats")(stats.stats)
 app.command("critical-path")(critical_path.critical_path)
 app.command("diff")(diff.diff)
+app.command("page")(page.page)
