@@ -85,7 +85,7 @@ lantern: ## Lighthouse's simulator, to stand beside ours in `make validate` (npm
 
 validate: build ## predicted against real load times of real pages (many hours, idle machine)
 	@scripts/apt.sh 'servers of the studies' nginx-light
-	@$(VALIDATE)
+	@$(VALIDATE) --examples
 
 validate-quick: build ## the same of six pages over four networks (40 minutes, idle machine)
 	@scripts/apt.sh 'servers of the studies' nginx-light

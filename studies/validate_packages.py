@@ -1,10 +1,10 @@
-"""Simulated against real loads of the pages of `packages.toml`: `make validate`, `validate-quick`.
+"""Simulated against real loads of real pages: `make validate`, `make validate-quick`.
 
-Each page is profiled once for HTTP/1.1 and once for HTTP/2, over loopback. Its graph then predicts
-loads over other networks, which Chromium makes for real. The pages come from nginx, which speaks
-HTTP/1.1 in the clear and HTTP/2 over TLS; with `--server origin` from the archives of their
-profiles, by all three protocols. Profiles and loads stay in the work folder, so that the
-study goes on where it was.
+Each page of `packages.toml` is profiled over loopback. Its graph then predicts loads over other
+networks, which Chromium makes for real, from the archive of the profile, which the origin server
+replays. With `--server nginx` the pages come from nginx, as they did for the profile, by HTTP/1.1
+in the clear and by HTTP/2. Example pages are added whose bodies are made up from their graphs
+(`--examples`). Profiles and loads stay in the work folder, so that the study goes on where it was.
 
 usage: studies/validate_packages.py WORK OUTPUT; --help lists the options
 """
@@ -37,6 +37,18 @@ from profile_packages import folder_of, record
 from serving import HTTP_VERSIONS, HttpVersion, serving
 
 PLAIN_RUNS, TIMING_RUNS = 3, 5
+
+EXAMPLES = (
+    "shape-amazon",
+    "shape-baidu",
+    "shape-facebook",
+    "shape-google",
+    "shape-reddit",
+    "shape-twitter",
+    "shape-wikipedia",
+    "shape-yahoo",
+)
+"""Pages with the published counts and sizes of well-known sites."""
 
 
 def nginx_page(work: Path, site: Site, name: str) -> ValidationPage:
@@ -97,15 +109,18 @@ def _usable(profiles: Path, sites: Sequence[Site], names: Sequence[str]) -> list
 
 @contextmanager
 def _validation_pages(
-    profiles: Path, usable: Sequence[tuple[Site, str]], server: str
+    profiles: Path, usable: Sequence[tuple[Site, str]], server: str, examples: Sequence[str]
 ) -> Iterator[list[ValidationPage]]:
     if server == "nginx":
         yield [nginx_page(profiles, site, name) for site, name in usable]
         return
     # The URLs of these are https, which all protocols can have.
     sources = [str(folder_of(profiles, name, "h2", 1)) for _, name in usable]
-    with validation_pages(sources) as pages:
-        yield [replace(page, name=name) for page, (_, name) in zip(pages, usable, strict=True)]
+    names = [name for _, name in usable]
+    with validation_pages([*sources, *(f"example:{name}" for name in examples)]) as pages:
+        yield [
+            replace(page, name=name) for page, name in zip(pages, [*names, *examples], strict=True)
+        ]
 
 
 def study(
@@ -117,7 +132,10 @@ def study(
     ] = None,
     page: Annotated[list[str] | None, typer.Option(help="Only this site or page.")] = None,
     networks: Annotated[str | None, typer.Option(help="As for `loadpath validate`.")] = None,
-    server: Annotated[str, typer.Option(help="nginx or origin.")] = "nginx",
+    server: Annotated[str, typer.Option(help="origin or nginx.")] = "origin",
+    examples: Annotated[
+        bool, typer.Option("--examples", help="Example pages, too, with bodies made up.")
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Six pages, four networks.")] = False,
     measure: Annotated[bool, typer.Option("--measure/--no-measure")] = True,
     baseline: Annotated[Path | None, typer.Option(help="As for `loadpath validate`.")] = None,
@@ -146,7 +164,12 @@ def study(
         baseline=baseline,
     )
     with (
-        _validation_pages(profiles, _usable(profiles, sites, names), server) as pages,
+        _validation_pages(
+            profiles,
+            _usable(profiles, sites, names),
+            server,
+            EXAMPLES if examples else (),
+        ) as pages,
         step_bar() as progress,
     ):
         files = validate_pages(pages, options, progress=progress, note=print_note)

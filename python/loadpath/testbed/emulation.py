@@ -4,6 +4,7 @@ import errno
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 import msgspec
 
@@ -15,9 +16,9 @@ from loadpath.testbed.link import DEFAULT_PROFILE, LinkSettings, link_settings
 from loadpath.testbed.load import Load
 from loadpath.testbed.loader import BusyMachineError, LoadSettings, load_over_link
 from loadpath.testbed.outcomes import outcome_of
-from loadpath.testbed.pages import ArchivedPage, Serve, http_of, served_by_origin
+from loadpath.testbed.pages import ArchivedPage, Serve, archived, http_of, served_by_origin
 
-__all__ = ["Emulated", "Emulation"]
+__all__ = ["Emulated", "Emulation", "emulate"]
 
 
 class Emulated(msgspec.Struct, frozen=True):
@@ -99,6 +100,40 @@ class Emulation:
             # What stands for HTTP/3 in scenarios.
             parameters["http"] = "quic"
         return parameters
+
+
+def emulate(
+    page: str | Path,
+    *,
+    runs: int = 1,
+    settings: LoadSettings | None = None,
+    **parameters: Unpack[Parameters],
+) -> list[Emulated]:
+    """Load a page for real, over an emulated link, from a server that replays it.
+
+    Parameters
+    ----------
+    page
+        The folder of a profile, a HAR file with bodies, or a page graph, whose bodies are made up.
+    runs
+        Cold loads; each has the random losses of that repetition in simulation.
+    settings
+        The browser; its HTTP version is the scenario's.
+    **parameters
+        See `loadpath.parameters.Parameters`; the profile is "linux" unless another is named.
+
+    Returns
+    -------
+    list of Emulated
+        Failed loads are among them, but for the first.
+
+    Raises
+    ------
+    LoadpathError
+        There can be no loads: no link, no browser, no page.
+    """
+    with archived(page) as found:
+        return list(Emulation(found, parameters, settings or LoadSettings()).loads(runs))
 
 
 def _no_space(error: OSError) -> LoadpathError:
