@@ -7,7 +7,7 @@ import typer
 
 from loadpath.analysis.waterfall import waterfall_svg
 from loadpath.cli.console import print_json, print_note, print_table, step_bar
-from loadpath.cli.options import AnyPage, Force, Json, LoadOptions, Runs, with_load_options
+from loadpath.cli.options import Force, Json, LoadOptions, Runs, with_load_options
 from loadpath.errors import LoadpathError
 from loadpath.output import refuse_existing, write_atomic
 from loadpath.parameters import scenario_values
@@ -21,7 +21,12 @@ _BROWSER = "Browser"
 
 @with_load_options
 def emulate(
-    page: AnyPage,
+    page: Annotated[
+        str,
+        typer.Argument(
+            metavar="PAGE", help="Folder of a profile, HAR file with bodies, or page graph."
+        ),
+    ],
     load: LoadOptions,
     runs: Runs = 1,
     json: Json = False,
