@@ -87,6 +87,8 @@ class Link:
         self._commands: list[subprocess.Popen[Any]] = []
         self.scenario = scenario
         """The scenario whose bottleneck the link is."""
+        self.mptcp = False
+        """Whether commands get MPTCP where they ask for TCP, by mptcpize(8)."""
         self.report: LinkReport | None = None
         """What the link did, once it is closed."""
 
@@ -119,7 +121,8 @@ class Link:
         network = self._ready.client if end == "client" else self._ready.server
         # -P: what lies in the current folder must not replace modules.
         enter = [sys.executable, "-P", "-m", "loadpath.testbed.enter"]
-        return [*enter, str(self._process.pid), str(network), *arguments]
+        wrapper = ["mptcpize", "run"] if self.mptcp else []
+        return [*enter, str(self._process.pid), str(network), *wrapper, *arguments]
 
     def environment(self) -> dict[str, str]:
         """What commands find in their environment."""

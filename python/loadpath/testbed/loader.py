@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from loadpath.errors import LinkError, LoadpathError
+from loadpath.errors import LinkError, LoadpathError, NotFoundError, hinted
 from loadpath.profiler.chromium import find_browser
 from loadpath.profiler.manifest import TlsHandshake
 from loadpath.testbed.link import Link, LinkSettings, open_link
@@ -194,6 +194,8 @@ def load_over_link(
         There can be no link, no server, or no page.
     """
     with open_link(**link_settings) as link:
+        if len(link.client_addresses) > 1:
+            _need_mptcp(link)
         with serve(link) as server:
             load = load_page(link, server, settings)
             load.misses = _misses(server)
@@ -202,6 +204,15 @@ def load_over_link(
     if not report.verdict.ok:
         load.doubts = [*load.doubts, *(f"late link: {each}" for each in report.verdict.reasons)]
     return load
+
+
+def _need_mptcp(link: Link) -> None:
+    if shutil.which("mptcpize") is None:
+        raise hinted(
+            NotFoundError("loads over two paths need mptcpize, which is not on this machine"),
+            "apt-get install mptcpize",
+        )
+    link.mptcp = True
 
 
 def wait_until_idle(timeout_s: float, note: Callable[[str], object] = lambda text: None) -> None:

@@ -9,6 +9,8 @@ What the browser and the link tell fills the schema; what nobody at the ends can
 * Connections. The browser numbers them; the server's kernel counts their segments. Both lists are
   brought together by server address and number of bytes. Where they do not fit (QUIC, connections
   closed before the end), counters of segments are 0 and `srtt_ms` is absent.
+* Over two paths, a connection has the counters of its largest subflow; sockets of loads are all
+  subflows.
 * Timeouts, tail losses, probes, recoveries and events of the simulator are 0: nobody counts them.
 * Utilisation counts all that the link carried, after the load event, too.
 """
