@@ -336,6 +336,30 @@ def test_the_scenario_says_what_a_browser_has_to_speak(monkeypatch: pytest.Monke
         http_of(resolve_scenario(http="spdy"))
 
 
+def test_python_has_the_words_of_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    har = tmp_path / "some.har"
+    har.write_text("{}")
+    asked: list[LinkSettings] = []
+
+    def load(link: LinkSettings, serve: object, settings: LoadSettings) -> Load:
+        asked.append(link)
+        return complete(5.0, http=settings.http)
+
+    monkeypatch.setattr(emulation, "load_over_link", load)
+    found = emulation.emulate(har, runs=2, rate="5mbit", rtt_ms=20, http="h3")
+    assert [each.outcome.run for each in found] == [0, 1]
+    assert {each.outcome.page for each in found} == {"some"}
+    assert {each.load.http for each in found} == {"h3"}
+    assert [(link["profile"], link["rate"], link["run"]) for link in asked] == [
+        ("linux", "5mbit", 0),
+        ("linux", "5mbit", 1),
+    ]
+    with pytest.raises(LoadpathError, match="browsers do not signal these"):
+        emulation.emulate(har, priorities="critical-path")
+
+
 def test_pages_without_an_archive_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LoadpathError, match="not a recorded profile"), archived(tmp_path):
         pass

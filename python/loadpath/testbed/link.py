@@ -34,7 +34,7 @@ from loadpath.parameters import (
 )
 from loadpath.testbed.report import LinkReport
 
-__all__ = ["End", "Link", "LinkSettings", "link_settings", "open_link"]
+__all__ = ["End", "Link", "LinkSettings", "kernel_congestion", "link_settings", "open_link"]
 
 End = Literal["client", "server"]
 """An end of a link."""
@@ -76,6 +76,12 @@ class LinkSettings(Parameters, total=False):
 def link_settings(parameters: Parameters, run: int = 0) -> LinkSettings:
     """The link of a load with these parameters, and of one of its repetitions."""
     return cast(LinkSettings, parameters | {"run": run})
+
+
+def kernel_congestion(settings: LinkSettings, scenario: Scenario) -> str:
+    """The congestion controller that the kernels at a link's ends are to use."""
+    asked = settings.get("kernel_congestion")
+    return asked or _KERNEL_NAMES[scenario_values(scenario)["transport"]["congestion"]]
 
 
 class Link:
@@ -332,8 +338,7 @@ def _start(settings: LinkSettings) -> Link:
     request = {
         "parent": os.getpid(),
         "scenario": scenario.to_toml(),
-        "congestion": settings.get("kernel_congestion")
-        or _KERNEL_NAMES[values["transport"]["congestion"]],
+        "congestion": kernel_congestion(settings, scenario),
         "delay_ms": _delays(values, settings.get("delay_down_ms")),
         "run": settings.get("run", 0),
         "tap": None if tap is None else str(Path(tap).absolute()),

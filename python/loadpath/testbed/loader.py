@@ -24,7 +24,7 @@ import msgspec
 from loadpath.errors import LinkError, LoadpathError, NotFoundError, hinted
 from loadpath.profiler.chromium import find_browser
 from loadpath.profiler.manifest import TlsHandshake
-from loadpath.testbed.link import Link, LinkSettings, open_link
+from loadpath.testbed.link import Link, LinkSettings, kernel_congestion, open_link
 from loadpath.testbed.load import Http, Load, PageLoad, Socket
 from loadpath.testbed.load_process import Failure, Order
 from loadpath.testbed.machine import BUSY_PROCESSORS, MachineWatch, busy_processors
@@ -201,6 +201,12 @@ def load_over_link(
             load.misses = _misses(server)
         report = link.close()
     load.link = report
+    wanted = kernel_congestion(link_settings, link.scenario)
+    others = Counter(each.congestion for each in load.sockets if each.congestion != wanted)
+    load.warnings += [
+        f"{count} connections or subflows used {name}, not {wanted}"
+        for name, count in others.items()
+    ]
     if not report.verdict.ok:
         load.doubts = [*load.doubts, *(f"late link: {each}" for each in report.verdict.reasons)]
     return load
