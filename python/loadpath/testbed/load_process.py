@@ -7,6 +7,7 @@ JSON. The browser stays, so that connections can be looked at, until standard in
 
 import asyncio
 import os
+import shutil
 import sys
 from contextlib import suppress
 from importlib import resources
@@ -15,7 +16,6 @@ from typing import Any
 
 import msgspec
 
-from loadpath._core import die_with_parent
 from loadpath.errors import LoadpathError
 from loadpath.profiler import PassKind, Settings, chromium
 from loadpath.profiler.devtools import CommandError, Event
@@ -73,7 +73,36 @@ class _Listening(Watch):
             self.events.append(event)
 
 
-async def _load(order: Order) -> PageLoad:
+class _Owner(asyncio.Protocol):
+    """Whoever wants the load: standard input ends when they do, or do not need us any more."""
+
+    def __init__(self) -> None:
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.told = False
+        """They have heard of the load; what is left is to end the browser."""
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self.gone.done():
+            self.gone.set_result(None)
+
+
+async def _run(order: Order) -> None:
+    """Load, but no longer than there is somebody to load for."""
+    owner = _Owner()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: owner, sys.stdin.buffer)
+    load = asyncio.ensure_future(_load(order, owner))
+    either: set[asyncio.Future[Any]] = {load, owner.gone}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    if not owner.told:
+        load.cancel()
+    try:
+        await load
+    except asyncio.CancelledError:
+        # Nobody may be left to do it.
+        shutil.rmtree(order.scratch, ignore_errors=True)
+
+
+async def _load(order: Order, owner: _Owner) -> PageLoad:
     settings = Settings(timeout_s=order.timeout_s)
     watch = _Listening(settings, network=order.network)
     flags = [f"--window-size={WINDOW[0]},{WINDOW[1]}", *order.flags]
@@ -104,8 +133,9 @@ async def _load(order: Order) -> PageLoad:
             loaded = _page_load(watch, navigation, paint, reason)
             loaded.browser = up.version["product"]
             _print(loaded)
+            owner.told = True
             # Until then the connections are there to be looked at.
-            await asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)
+            await owner.gone
     finally:
         watch.close()
     return loaded
@@ -249,8 +279,6 @@ def _print(message: object) -> None:
 
 def main() -> int:
     """Load once."""
-    # The browser's reaper then sees that nobody is left.
-    die_with_parent()
     line = sys.stdin.buffer.readline()
     if not line:
         return 1
@@ -258,13 +286,11 @@ def main() -> int:
     # What starts below must not fill the folder for temporary files of others.
     os.environ["TMPDIR"] = order.scratch
     try:
-        asyncio.run(_load(order))
+        asyncio.run(_run(order))
     except LoadpathError as error:
         hints = [str(note) for note in getattr(error, "__notes__", [])]
         _print(Failure(str(error), hints))
         return 1
-    except KeyboardInterrupt:
-        return 130
     if order.netlog is not None and order.netlog_mode == "Everything":
         # The log is whole when the browser has ended.
         _print(tls_handshakes(Path(order.netlog)))

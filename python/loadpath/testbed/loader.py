@@ -269,7 +269,12 @@ def _order(server: WebServer, settings: LoadSettings, scratch: Path) -> Order:
 def _run(link: Link | None, order: Order, settings: LoadSettings) -> tuple[PageLoad, list[Socket]]:
     """Start the process of the load and hear what it says."""
     command = [sys.executable, "-P", "-m", "loadpath.testbed.load_process"]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    pipes: dict[str, Any] = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        # Ctrl-C is for this process; the load ends when its input does.
+        "start_new_session": True,
+    }
     process: subprocess.Popen[bytes] = (
         subprocess.Popen(command, **pipes)
         if link is None
@@ -290,7 +295,7 @@ def _run(link: Link | None, order: Order, settings: LoadSettings) -> tuple[PageL
                 page.tls = _hear(process, list[TlsHandshake], _START_S)
             process.wait(_START_S)
         except BaseException:
-            # The browser ends with the end of its owner's input; then the owner ends, too.
+            # The load ends with its input, and its browser before it.
             with suppress(OSError):
                 process.stdin.close()
             with suppress(subprocess.TimeoutExpired):
