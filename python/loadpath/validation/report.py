@@ -100,7 +100,7 @@ def markdown(result: Result, name: str, title: str, command: str) -> str:
         f"Written by `{command}`; all cells are in [{name}.csv]({name}.csv), responses in\n"
         f"[{name}-resources.csv]({name}-resources.csv).\n",
         "Measured: **emulated** (kernels, server, Chromium behind an emulated link), medians of\n"
-        f"at least {result.plan.runs} loads, {result.plan.lossy_runs} where packets may be lost. "
+        f"up to {result.plan.runs} loads, {result.plan.lossy_runs} where packets may be lost. "
         "Predicted: **simulated**, the graph of one\nprofile for each page, medians of "
         f"{LOSSY_RUNS} loads where packets may be lost. An error is that of the\npredicted against "
         "the measured time. Pages are held out by a hash of their names.\n",

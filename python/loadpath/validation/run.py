@@ -80,6 +80,8 @@ def validate_pages(
     note: Callable[[str], object],
 ) -> list[Path]:
     """Validate pages, whoever serves them; see `run`."""
+    if not pages:
+        raise LoadpathError("there are no pages to validate")
     names = [page.name for page in pages]
     if len(set(names)) < len(names):
         raise LoadpathError(f"two pages have the same name: {', '.join(sorted(names))}")
