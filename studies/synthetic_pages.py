@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime
+from graphlib import TopologicalSorter
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -62,6 +63,8 @@ class Page(msgspec.Struct, kw_only=True):
     nodes_extra: int = 0
     edges: int = 0
     edges_found: int = 0
+    edges_kept: int = 0
+    """Found, or following from others: the one is an ancestor of the other."""
     resources: int = 0
     resources_found: int = 0
     bytes: int = 0
@@ -94,7 +97,7 @@ def examine(
     page = Page(name=name, corpus=corpus)
     try:
         graph = read_graph(source)
-        made = synthesise(graph)
+        made = synthesise(graph, scheme="https")
         page.approximations = dict(Counter(a.cause for a in made.approximations))
         folder = work / "profiles" / name
         if not folder.is_dir():
@@ -185,6 +188,9 @@ def _compare(page: Page, graph: Graph, wanted: Graph, made: SyntheticPage, built
     lost = [(parent, change.node) for change in found.parents for parent in change.only_a]
     lost += [(parent, node) for node in found.only_a for parent in nodes[node]]
     page.edges_found = page.edges - len(lost)
+    name_in_a = {pair.b: pair.a for pair in found.pairs}
+    above = _ancestors(canonical_activities(built.data)[0], name_in_a)
+    page.edges_kept = page.edges - sum(parent not in above.get(node, ()) for parent, node in lost)
     page.resources = sum(_kind(node) == "resource" for node in nodes)
     page.resources_found = page.resources - sum(_kind(n) == "resource" for n in found.only_a)
     page.bytes, page.bytes_made = _bytes(graph.data), _bytes(built.data)
@@ -197,13 +203,26 @@ def _compare(page: Page, graph: Graph, wanted: Graph, made: SyntheticPage, built
     for node in found.only_b:
         causes[f"further {_kind(node)}"] += 1
     for parent, node in lost:
-        if node not in gone and parent not in gone:
+        if node not in gone and parent not in gone and parent not in above[node]:
             causes[f"{_kind(parent)} before {_target(node)}"] += 1
     page.causes = dict(causes)
 
 
+def _ancestors(
+    graph: Mapping[str, frozenset[str]], names: Mapping[str, str]
+) -> dict[str, set[str]]:
+    """All ancestors of each node, all of them by the names that `names` gives to some."""
+    found: dict[str, set[str]] = {}
+    for node in TopologicalSorter(graph).static_order():
+        above = {names.get(parent, parent) for parent in graph[node]}
+        found[names.get(node, node)] = above.union(*(found[parent] for parent in above))
+    return found
+
+
 def _is_structural(cause: str) -> bool:
-    return not cause.startswith(("computes", "parsing", "style takes", "its server", "its tags"))
+    return not cause.startswith(
+        ("computes", "parsing", "style takes", "its server", "its tags", "other work")
+    )
 
 
 def _cause(id: str, graph: Graph, noted: Mapping[str, str]) -> str:
@@ -265,7 +284,7 @@ def row(page: Page) -> list[str]:
         page.name,
         "corpus" if page.corpus else "example",
         *(str(value) for value in (page.nodes, page.nodes_found, page.nodes_extra)),
-        *(str(value) for value in (page.edges, page.edges_found)),
+        *(str(value) for value in (page.edges, page.edges_found, page.edges_kept)),
         *(str(value) for value in (page.resources, page.resources_found)),
         *(str(value) for value in (page.bytes, page.bytes_made)),
         f"{page.busy_ms:.0f}",
@@ -284,6 +303,7 @@ COLUMNS = (
     "further",
     "dependencies",
     "dependencies_found",
+    "dependencies_kept",
     "resources",
     "resources_found",
     "bytes",
@@ -324,6 +344,7 @@ def summary(pages: Sequence[Page]) -> list[list[str]]:
                 _share(chosen, "resources_found", "resources"),
                 _share(chosen, "nodes_found", "nodes"),
                 _share(chosen, "edges_found", "edges"),
+                _share(chosen, "edges_kept", "edges"),
                 _share(chosen, "nodes_extra", "nodes"),
                 *(f"{median(each):.1%}" if each else "" for each in errors),
             ]
@@ -343,6 +364,7 @@ SUMMARY_HEADINGS = (
     "resources found",
     "nodes found",
     "dependencies found",
+    "dependencies kept",
     "further nodes",
     *(f"{network}: median error, same durations" for network in NETWORKS),
     *(f"{network}: median error" for network in NETWORKS),
@@ -352,18 +374,40 @@ INTRODUCTION = """# Page graphs as pages for real browsers
 
 Written by `make study-synthetic`; the same numbers are in [synthetic.csv](synthetic.csv).
 
-Each graph is made into a page (`loadpath graph page`) that is served on loopback (HTTP/1.1, the
-graph's server delays) and profiled in Chromium. The graph that is built from the profile is
-compared, in the canonical form of `loadpath graph diff`, with the one that the page was made
-from: nodes and dependencies that it has, too, and nodes that only it has. A dependency counts as
-lost if either end is. Then both graphs are simulated over the same networks (profile `linux`,
-HTTP/2, no loss): the error is that of the page's graph against the original, in load time, as
-measured and with the original's main-thread times ("same durations", which leaves what structure,
-sizes and server delays make). Structure: **observed**. Load times: **simulated**. Main-thread
-time of the page ("busy") is measured on this machine while it loads.
+Each graph is made into a page (`loadpath graph page`) that is served on loopback (HTTP/1.1 over
+TLS, all of it https, the graph's server delays) and profiled in Chromium. The graph that is built
+from the profile is compared, in the canonical form of `loadpath graph diff`, with the one that
+the page was made from: nodes and dependencies that it has, too, and nodes that only it has. A
+dependency is found if the page's graph has it between the same two nodes, and kept if it follows
+there from others. Then both graphs are simulated over the same networks (profile `linux`, HTTP/2,
+no loss): the error is that of the page's graph against the original, in load time, as measured
+and with the original's main-thread times ("same durations", which leaves what structure, sizes
+and server delays make). Structure: **observed**. Load times: **simulated**. Main-thread time of
+the page ("busy") is measured on this machine while it loads.
 
 Measured on {machine}, {date}; {runs} timing passes a page; load average {load:.2f} at the end.
 
+"""
+
+
+READING = """
+## Reading it
+
+* The examples are made of published counts and sizes: hardly any of them has computation, and
+  none knows what requests and parsing cost a browser. Their structure comes back whole; their
+  load times differ by main-thread time alone, the more the faster the network.
+* The corpus was recorded in 2016 by another browser and other rules. Where it has load listeners
+  of scripts behind the resource, browsers run them behind the evaluation; where its load event
+  waits for an XMLHttpRequest or a timer, the page holds the load event by a frame that no profile
+  shows.
+* V8 traces no calls within calls: listeners of events that a script dispatches are not seen
+  ("missing event"), and what they do counts as the script's.
+* Images that a script makes are requested when it ends, so that pieces of a computation merge.
+* Several tags at the end of a chunk are several chunks for a browser; listeners of completion
+  need a script that registers them ("further parse chunk", "further script").
+* Building a graph drops timers and callbacks that lead to no request, and puts timers of more than
+  a second behind the load event ("missing timer").
+* Two resources of the same URL share one body, and the browser's cache serves the second.
 """
 
 
@@ -375,7 +419,7 @@ def report(output: Path, pages: Sequence[Page], runs: int) -> None:
         runs=runs,
         load=os.getloadavg()[0],
     )
-    text += markdown_table(SUMMARY_HEADINGS, summary(pages), words=("pages",))
+    text += markdown_table(SUMMARY_HEADINGS, summary(pages), words=("pages",)) + READING
     for title, corpus in (("examples", False), ("corpus", True)):
         chosen = [page for page in pages if page.corpus is corpus]
         if not chosen:
@@ -420,7 +464,8 @@ def study(
             f"{found.edges} dependencies; {found.problem}"
         )
         pages.append(found)
-    report(output, pages, runs)
+        # After each page, so that an interrupted study has something to show.
+        report(output, pages, runs)
     print(output / "synthetic.md")
 
 

@@ -122,6 +122,8 @@ class Cell(msgspec.Struct, kw_only=True):
     rejected: int
     spread_ms: float
     simulated_ms: float | None
+    waited_ms: float
+    """Of the typical run; see `Run`."""
     kernel_retransmissions: int | None
     simulated_retransmissions: int
     problem: str
@@ -151,6 +153,7 @@ def examine(case: Case, congestion: str, size: int, runs: list[Run], sim: Simula
         rejected=sum(run.size == size for run in runs) - len(times),
         spread_ms=max(times) - min(times) if times else 0.0,
         simulated_ms=sim.wire_ms,
+        waited_ms=typical.waited_ms if typical else 0.0,
         kernel_retransmissions=typical.retransmissions if typical else None,
         simulated_retransmissions=sim.retransmissions,
         problem=problem,
@@ -165,6 +168,7 @@ COLUMNS = (
     "rejected",
     "measured_ms",
     "spread_ms",
+    "waited_ms",
     "simulated_ms",
     "error",
     "kernel_retransmissions",
@@ -183,6 +187,7 @@ def row(cell: Cell) -> list[str]:
         str(cell.rejected),
         "" if cell.measured_ms is None else f"{cell.measured_ms:.3f}",
         f"{cell.spread_ms:.3f}",
+        f"{cell.waited_ms:.3f}",
         "" if cell.simulated_ms is None else f"{cell.simulated_ms:.3f}",
         "" if cell.error is None else f"{cell.error:+.4f}",
         "" if cell.kernel_retransmissions is None else str(cell.kernel_retransmissions),
@@ -199,12 +204,13 @@ One request of 400 bytes and one response over a new connection, by the kernel's
 (Linux {kernel}), through a link in real time: **emulated**. The same transfer, link and losses in
 simulation, profile `linux`: **simulated**. Both times are from the SYN's entering the link to the
 leaving of the packet that completes the response; what the two programs took to send the request
-and to answer it is taken off. Losses are exact: packets of a flow are counted
-where they enter the link, those with data, from the first on, so that a lost packet is the same one
-in both worlds until their senders do different things. Queues have no limit unless one is named.
+and to answer it is taken off. Losses are exact: packets of a flow are counted where they enter the
+link, those with data, from the first on, so that a lost packet is the same one in both worlds until
+their senders do different things. Queues have no limit unless one is named.
 
 The difference is that of the simulated against the median measured time; the aim is a median of its
-size within {aim:.0%}.
+size within {aim:.0%}. Both programs are ordinary ones; `waited_ms` is how long they were ready to
+run and got no processor while the transfer went on, which should be little.
 
 Time/sequence overlays of 1 MB: [Reno](tcp-alone-reno.svg), [CUBIC](tcp-alone-cubic.svg).
 
@@ -276,7 +282,7 @@ def by_link(cells: Sequence[Cell], congestion: str, sizes: Sequence[int]) -> lis
 
 def overlay(congestion: str, pairs: Sequence[tuple[str, Run, Simulated]]) -> str:
     """What was sent when, measured and simulated, a panel a link."""
-    columns, width, height, gap = 2, 560, 250, 60
+    columns, width, height, gap = 2, 560, 250, 80
     rows = -(-len(pairs) // columns)
     canvas = Canvas(
         columns * (width + gap) + gap,

@@ -12,6 +12,7 @@ import msgspec
 from loadpath._core import Page
 from loadpath.api import simulate
 from loadpath.cli.console import print_note
+from loadpath.output import write_atomic
 from loadpath.testbed import LinkReport, LinkSettings, open_link
 from loadpath.testbed.capture import Segment, TapPacket, read_tap
 from loadpath.testbed.transfer import REQUEST_BYTES, fetch, serve_transfers
@@ -57,11 +58,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     drop_up: Sequence[int] = ()
     """Packets with data towards the server that are dropped."""
 
-    def drops(self, flow: int, size: int) -> tuple[list[str], list[str]]:
+    def drops(self, size: int) -> tuple[list[str], list[str]]:
         """Those of one transfer, down and up, as links and scenarios take them."""
-        segments = -(-size // SEGMENT_BYTES)
-        down = [f"{flow}:{n}" for n in self.drop_down(segments) if n < segments + 1000]
-        return down, [f"{flow}:{n}" for n in self.drop_up]
+        down = self.drop_down(-(-size // SEGMENT_BYTES))
+        return [f"0:{n}" for n in down], [f"0:{n}" for n in self.drop_up]
 
 
 class Run(msgspec.Struct, kw_only=True):
@@ -75,11 +75,15 @@ class Run(msgspec.Struct, kw_only=True):
     """What both programs took to answer the handshake and the request."""
     program_ms: float
     """From the call of connect() to the last byte, by the client."""
+    waited_ms: float
+    """How long both programs were ready to run and got no processor, all waits together; most of it
+    does not delay the transfer, but it tells of a busy machine."""
     congestion: str
     retransmissions: int
     multipath: bool
     sent: list[tuple[float, int]]
-    """When the server sent what: ms since the SYN, first byte of the response in the segment."""
+    """When the server sent what: ms since the SYN without `thinking_ms`, first byte of the response
+    in the segment."""
     lost: list[tuple[float, int]]
     """What of it was lost or dropped."""
     path_bytes: list[int]
@@ -110,46 +114,37 @@ def measure(
 ) -> list[Run]:
     """Transfers over links with these drops; what the file has counts, and it gets the rest."""
     done = msgspec.json.decode(file.read_bytes(), type=list[Run]) if file.exists() else []
-    for _ in range(runs * ATTEMPTS):
-        missing = [size for size in sizes if _good(done, size) < runs]
-        if not missing:
-            break
-        fresh = _measure_once(case, congestion, missing, file.with_suffix(".pcapng"), multipath)
-        for run in fresh:
-            note = f"{case.name}, {congestion}, {size_text(run.size)}: {run.wire_ms:.1f} ms"
+    for size in sizes:
+        tried = sum(run.size == size for run in done)
+        for _ in range(tried, runs * ATTEMPTS):
+            if sum(run.size == size and run.on_time for run in done) >= runs:
+                break
+            run = _measure_once(case, congestion, size, file.with_suffix(".pcapng"), multipath)
+            note = f"{case.name}, {congestion}, {size_text(size)}: {run.wire_ms:.1f} ms"
             print_note("; ".join([note, *run.reasons]))
-        done += fresh
-        file.write_bytes(msgspec.json.encode(done))
+            done.append(run)
+            write_atomic(file, msgspec.json.encode(done), force=True)
     return done
 
 
-def _good(runs: Iterable[Run], size: int) -> int:
-    return sum(run.size == size and run.on_time for run in runs)
-
-
-def _measure_once(
-    case: Case, congestion: str, sizes: Sequence[int], tap: Path, multipath: bool
-) -> list[Run]:
-    each = [case.drops(flow, size) for flow, size in enumerate(sizes)]
+def _measure_once(case: Case, congestion: str, size: int, tap: Path, multipath: bool) -> Run:
+    """A transfer over a link of its own: one that was late spoils no other."""
     settings = case.settings | LinkSettings(kernel_congestion=congestion, tap=tap)
-    down, up = ([drop for drops in each for drop in drops[way]] for way in (0, 1))
+    down, up = case.drops(size)
     if down or up:
         settings |= LinkSettings(drop_down=down, drop_up=up)
     tap.unlink(missing_ok=True)
     with open_link(**settings) as link:
-        with serve_transfers(link, multipath=multipath):
-            fetched = [fetch(link, size, multipath=multipath) for size in sizes]
+        with serve_transfers(link, multipath=multipath, congestion=congestion):
+            fetched = fetch(link, size, multipath=multipath)
         report = link.close()
-    packets = read_tap(tap)
+    run = _run(read_tap(tap), fetched.port, size, report)
     tap.unlink()
-    runs = []
-    for size, transfer in zip(sizes, fetched, strict=True):
-        run = _run(packets, transfer.port, size, report)
-        run.program_ms = transfer.total_ms
-        run.congestion = transfer.congestion
-        run.multipath = transfer.multipath
-        runs.append(run)
-    return runs
+    run.program_ms = fetched.total_ms
+    run.congestion = fetched.congestion
+    run.multipath = fetched.multipath
+    run.waited_ms = fetched.waited_ms
+    return run
 
 
 def _run(packets: Sequence[TapPacket], port: int, size: int, report: LinkReport) -> Run:
@@ -159,6 +154,7 @@ def _run(packets: Sequence[TapPacket], port: int, size: int, report: LinkReport)
         wire_ms=0.0,
         thinking_ms=0.0,
         program_ms=0.0,
+        waited_ms=0.0,
         congestion="",
         retransmissions=0,
         multipath=False,
@@ -169,7 +165,9 @@ def _run(packets: Sequence[TapPacket], port: int, size: int, report: LinkReport)
         reasons=report.verdict.reasons,
     )
     seen = _connection(packets, port)
-    origin = seen[0][0].ns
+    # All data come after what the programs took.
+    run.thinking_ms = _thinking_ms(seen)
+    origin = seen[0][0].ns + round(1e6 * run.thinking_ms)
     first = {_client(p, s): s.seq + 1 for p, s in seen if s.syn and _is_down(p, s)}
     sent: set[tuple[tuple[str, int], int]] = set()
     mappings: dict[tuple[str, int], int] = {}
@@ -188,6 +186,9 @@ def _run(packets: Sequence[TapPacket], port: int, size: int, report: LinkReport)
             # Data of a subflow are counted from 1 in a mapping.
             mappings[client] = number - base - (in_subflow - 1)
         offset = (place + mappings.get(client, 0)) % 2**32
+        if offset >= size:
+            # What the server tells of its socket.
+            continue
         if packet.entered:
             run.retransmissions += (client, place) in sent
             sent.add((client, place))
@@ -203,8 +204,6 @@ def _run(packets: Sequence[TapPacket], port: int, size: int, report: LinkReport)
     if sum(run.path_bytes) != size:
         run.on_time = False
         run.reasons += (f"the capture has {sum(run.path_bytes)} bytes of {size}",)
-    run.thinking_ms = _thinking_ms(seen)
-    run.wire_ms -= run.thinking_ms
     return run
 
 
@@ -247,7 +246,7 @@ def _thinking_ms(seen: Sequence[Seen]) -> float:
 
 def simulated(case: Case, congestion: str, size: int, **keys: object) -> Simulated:
     """The prediction of a transfer, with the same drops."""
-    drops = case.drops(0, size)
+    drops = case.drops(size)
     values: dict[str, object] = dict(case.settings.get("set") or {}) | EXCHANGE | keys
     for way, listed in zip(("down", "up"), drops, strict=True):
         if listed:

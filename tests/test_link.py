@@ -81,13 +81,25 @@ def test_a_ping_takes_the_round_trip_and_twice_its_serialisation() -> None:
 
 @pytest.mark.parametrize(("to", "rate_bps"), [("client", 20e6), ("server", 3e6)])
 def test_a_flood_comes_through_at_the_rate_of_its_direction(to: End, rate_bps: float) -> None:
+    seconds = 0.0
+
     def rate(link: Link) -> float:
+        nonlocal seconds
         packets = int(0.7 * rate_bps / 12_000)
-        return flood(link, to, rate_bps=2 * rate_bps, packets=packets).rate_bps
+        came = flood(link, to, rate_bps=2 * rate_bps, packets=packets)
+        seconds = came.seconds
+        return came.rate_bps
 
     unlimited = {"network.queue": "unlimited", "network.up_queue": "unlimited"}
     settings = LinkSettings(rate="20mbit", up_rate="3mbit", rtt_ms=10, set=unlimited)
-    measured, _ = on_time(rate, settings)
+    for _ in range(ATTEMPTS):
+        measured, report = on_time(rate, settings)
+        way = report.down if to == "client" else report.up
+        # A sender that gets no processor leaves the link idle.
+        if 1e3 * seconds < 1.005 * way.busy_ms:
+            break
+    else:
+        pytest.skip(f"too busy: {ATTEMPTS} senders were late")
     assert measured == pytest.approx(rate_bps, rel=0.01)
 
 

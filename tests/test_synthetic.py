@@ -22,7 +22,13 @@ from loadpath.graphs.build.builder import build_graph
 from loadpath.graphs.build.recording import read_recording
 from loadpath.pages import example_names
 from loadpath.profiler import record_profile
-from loadpath.testbed.synthetic import MOST_BYTES, SyntheticPage, synthesise, synthetic_archive
+from loadpath.testbed.synthetic import (
+    MOST_BYTES,
+    Scheme,
+    SyntheticPage,
+    synthesise,
+    synthetic_archive,
+)
 from loadpath.testbed.synthetic.bodies import css_string, html_attribute, js_string
 from page_builder import URL, all_kinds, evaluation, events, graph, page, resource
 
@@ -300,6 +306,15 @@ def test_nothing_is_dropped_silently(page: Graph) -> None:
     msgspec.json.encode(made.archive)
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_scheme_of_all_urls(scheme: Scheme) -> None:
+    made = synthesise(all_kinds(), scheme=scheme)
+    urls = [entry["request"]["url"] for entry in made.archive["log"]["entries"]]
+    assert {url.partition(":")[0] for url in urls} == {scheme}
+    page = json.dumps(made.graph)
+    assert ("http://" in page, "https://" in page) == (scheme == "http", scheme == "https")
+
+
 def test_every_kind_of_activity() -> None:
     made = synthesise(all_kinds())
     assert {entry["_activity"] for entry in made.archive["log"]["entries"]} == {
@@ -331,8 +346,8 @@ def test_the_verb(loadpath: Loadpath, tmp_path: Path) -> None:
 
 def rich_page() -> Graph:
     """All that a browser is known to do as the graph says, on one page."""
-    style = {"kind": "style", "ms": 0.0, "blocking": "style"}
-    event = {"kind": "event", "ms": 0.0}
+    style: dict[str, Any] = {"kind": "style", "ms": 0.0, "blocking": "style"}
+    event: dict[str, Any] = {"kind": "event", "ms": 0.0}
     html, script, css = "text/html", "text/javascript", "text/css"
 
     def of(name: str, *children: str, **fields: Any) -> dict[str, Any]:
@@ -372,7 +387,7 @@ def rich_page() -> Graph:
             "answer", "later.png", **event, event_name="load", event_target="XMLHttpRequest"
         ),
         of("later.png", mime_type="image/png"),
-        evaluation("timer", "timed.js", kind="timer", timeout_ms=20.0, ms=0.0),
+        evaluation("timer", "timed.js", kind="timer", timeout_ms=400.0, ms=0.0),
         of("timed.js", "timed", mime_type=script),
         evaluation("timed", "load", url=HOST + "timed.js", blocking="async"),
         of("async.js", "async", mime_type=script),
@@ -409,3 +424,11 @@ def test_a_browser_loads_the_page_as_the_graph_says(tmp_path: Path) -> None:
     assert comparison.only_a == []
     assert comparison.parents == []
     assert comparison.only_b == []
+    # The load event waits for a timer only because the page makes it.
+    [timed] = [
+        activity
+        for activity in found.activities.values()
+        if activity["type"] == "evaluation" and activity.get("url") == HOST + "timed.js"
+    ]
+    load = found.activities[found.load_event]
+    assert timed["recorded_start_ms"] < load["recorded_start_ms"]

@@ -186,6 +186,7 @@ def _describe_path(path: Mapping[str, Any]) -> str:
         *([f"{100 * loss:g} % loss"] if loss else []),
         *(["exact losses"] if exact else []),
         f"{path['queue']} queue",
+        *_describe_outage(path["down_at_ms"], path["up_at_ms"]),
     ]
     return ", ".join(parts)
 
@@ -199,6 +200,18 @@ def _rate_over_time(schedule: str) -> str:
     if schedule == "constant":
         return ""
     return f"{schedule.count(':') - schedule.count('repeat')} rates over time"
+
+
+def _describe_outage(down_at_ms: float, up_at_ms: float) -> list[str]:
+    if down_at_ms == up_at_ms:
+        return []
+    if up_at_ms == 0:
+        return [f"dies at {down_at_ms:g} ms"]
+    if down_at_ms == 0:
+        return [f"comes at {up_at_ms:g} ms"]
+    if down_at_ms < up_at_ms:
+        return [f"down from {down_at_ms:g} to {up_at_ms:g} ms"]
+    return [f"comes at {up_at_ms:g} ms, dies at {down_at_ms:g} ms"]
 
 
 def rate_text(bps: float) -> str:

@@ -15,7 +15,7 @@ mod time;
 
 pub use event::EventQueue;
 pub use link::{Direction, Hop, HopCounters, Lane, Link};
-pub use loss::{DropList, Loss};
+pub use loss::{DropList, Loss, Outage};
 pub use pace::{OPPORTUNITY_BYTES, Schedule};
 pub use queue::{Capacity, Queue};
 pub use random::{Stream, Streams, key_of};

@@ -117,7 +117,7 @@ impl Hop {
     ) -> Option<SimTime> {
         self.counters.offered_packets += 1;
         self.counters.offered_bytes += size_bytes as u64;
-        if self.loss.loses_next(flow) {
+        if self.loss.loses_next(flow, arrival) {
             self.counters.lost_packets += 1;
             return None;
         }

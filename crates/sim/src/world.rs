@@ -84,10 +84,16 @@ pub(crate) struct Connection<C> {
 }
 
 impl<C: Transport> Connection<C> {
-    fn note_ready_subflows(&mut self, at: SimTime) {
-        if !self.subflows_ready.is_empty() && self.subflows_ready.iter().all(Option::is_some) {
-            return;
+    /// A segment of subflow `i` reached the server.
+    #[inline]
+    fn note_ready_subflows(&mut self, at: SimTime, i: u8) {
+        if !matches!(self.subflows_ready.get(usize::from(i)), Some(Some(_))) {
+            self.look_for_ready_subflows(at);
         }
+    }
+
+    #[inline(never)]
+    fn look_for_ready_subflows(&mut self, at: SimTime) {
         let ready = self.server.subflows().map(|(_, subflow)| subflow.is_established());
         for (i, ready) in ready.enumerate() {
             if self.subflows_ready.len() <= i {
@@ -531,7 +537,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         let c = &mut self.connections[connection as usize];
         c.server.on_segment(at, &segment);
         if C::SEVERAL_PATHS {
-            c.note_ready_subflows(at);
+            c.note_ready_subflows(at, segment.subflow());
         }
         if segment.tcp().len > 0 {
             self.read_requests(connection);

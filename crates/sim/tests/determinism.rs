@@ -1,9 +1,9 @@
 //! The same scenario gives the same load: again, traced, in a batch on any number of threads, in debug
 //! and in release builds.
 //!
-//! The last is kept by `golden/loads.txt`, with keys that came later by `golden/later.txt`, and over several
-//! paths by `golden/multipath.txt`, one line a load, which every build must reproduce. After a change that is
-//! meant to move numbers, write it anew and read the difference:
+//! The last is kept by `golden/loads.txt`, with keys that came later by `golden/later.txt`, over several paths by
+//! `golden/multipath.txt`, and over paths that die or come by `golden/outages.txt`, one line a load, which every build
+//! must reproduce. After a change that is meant to move numbers, write it anew and read the difference:
 //!
 //! ```text
 //! LOADPATH_UPDATE_GOLDEN=1 cargo test --release -p loadpath-sim --test determinism
@@ -22,8 +22,8 @@ use loadpath_sim::{Job, Options, Scenario, Summary, run_batch, simulate, summari
 use loadpath_web::graph::ServerDelays;
 use loadpath_web::page::Page;
 use support::random_scenario::{
-    changes, is_list, later_changes, multipath_changes, random_later_scenario,
-    random_multipath_scenario, random_scenario,
+    changes, is_list, later_changes, multipath_changes, outage_changes, random_later_scenario,
+    random_multipath_scenario, random_outage_scenario, random_scenario,
 };
 use support::{example_page, ns};
 
@@ -86,6 +86,12 @@ fn multipath_loads() -> &'static Loads {
     LOADS.get_or_init(|| Loads::new(random_multipath_scenario))
 }
 
+/// Over several paths, which die or come.
+fn outage_loads() -> &'static Loads {
+    static LOADS: OnceLock<Loads> = OnceLock::new();
+    LOADS.get_or_init(|| Loads::new(random_outage_scenario))
+}
+
 /// Over a single path, with keys that came after the first golden file.
 fn later_loads() -> &'static Loads {
     static LOADS: OnceLock<Loads> = OnceLock::new();
@@ -94,7 +100,7 @@ fn later_loads() -> &'static Loads {
 
 #[test]
 fn a_load_repeated_is_the_same_load() {
-    for l in [loads(), later_loads(), multipath_loads()] {
+    for l in [loads(), later_loads(), multipath_loads(), outage_loads()] {
         for (job, outcome) in l.jobs.iter().zip(&l.outcomes) {
             assert_eq!(&l.again(job, false), outcome, "scenario {}", job.scenario);
         }
@@ -103,7 +109,7 @@ fn a_load_repeated_is_the_same_load() {
 
 #[test]
 fn a_trace_changes_nothing() {
-    for l in [loads(), later_loads(), multipath_loads()] {
+    for l in [loads(), later_loads(), multipath_loads(), outage_loads()] {
         for (job, outcome) in l.jobs.iter().zip(&l.outcomes) {
             let mut traced = l.again(job, true);
             let trace = traced.trace.take().expect("asked for");
@@ -116,7 +122,7 @@ fn a_trace_changes_nothing() {
 
 #[test]
 fn batches_on_1_2_and_5_threads_give_the_summaries_of_single_loads() {
-    for l in [loads(), later_loads(), multipath_loads()] {
+    for l in [loads(), later_loads(), multipath_loads(), outage_loads()] {
         batches_give_the_summaries_of_single_loads(l);
     }
 }
@@ -154,14 +160,19 @@ fn a_cancelled_batch_gives_nothing() {
 // Draws that never load, or all alike, would prove little.
 #[test]
 fn the_random_scenarios_use_every_key_and_most_of_them_load() {
-    let drawn =
-        |n| [changes(n).1, later_changes(n).1, multipath_changes(n).1].into_iter().flatten();
+    let drawn = |n| {
+        let families = [changes, later_changes, multipath_changes, outage_changes];
+        families.into_iter().flat_map(move |changes| changes(n).1)
+    };
     let changed: BTreeSet<String> = (0..SCENARIOS).flat_map(drawn).map(|(key, _)| key).collect();
     let lists = loadpath_sim::scenario::KEYS.iter().filter(|key| is_list(key)).count();
     assert_eq!(changed.len() + lists, loadpath_sim::scenario::KEYS.len());
     for l in [loads(), later_loads(), multipath_loads()] {
         most_of_them_load(&l.outcomes);
     }
+    // Of those whose paths die many do not, and must not all.
+    let loaded = outage_loads().outcomes.iter().filter(|o| o.status == Status::Complete).count();
+    assert!((100..200).contains(&loaded), "{loaded} loaded");
 }
 
 fn most_of_them_load(outcomes: &[Outcome]) {
@@ -213,6 +224,11 @@ fn every_build_gives_the_loads_with_later_keys_of_the_golden_file() {
 #[test]
 fn every_build_gives_the_loads_over_several_paths_of_the_golden_file() {
     compare_with_golden("multipath.txt", &multipath_loads().outcomes);
+}
+
+#[test]
+fn every_build_gives_the_loads_over_paths_that_die_of_the_golden_file() {
+    compare_with_golden("outages.txt", &outage_loads().outcomes);
 }
 
 fn compare_with_golden(name: &str, outcomes: &[Outcome]) {

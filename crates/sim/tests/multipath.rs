@@ -2,7 +2,7 @@
 
 mod support;
 
-use loadpath_sim::outcome::{Outcome, Status};
+use loadpath_sim::outcome::{Outcome, PacketEvent, PacketRecord, Status};
 use loadpath_sim::{Options, Scenario, simulate};
 use loadpath_web::http::Protocol;
 use loadpath_web::page::Page;
@@ -281,4 +281,101 @@ fn fast_open_saves_a_round_trip_a_connection() {
         };
         assert!(time("true") < time("false"), "TLS {tls}");
     }
+}
+
+fn delivered_on_second_path(outcome: &Outcome, up: bool) -> impl Iterator<Item = &PacketRecord> {
+    let trace = outcome.trace.as_ref().expect("asked for");
+    trace.packets.iter().filter(move |p| {
+        let on_second = p.multipath.as_ref().is_some_and(|m| m.path == 2);
+        p.event == PacketEvent::Delivered && p.up == up && on_second
+    })
+}
+
+/// When the last packet of the second path reached the server.
+fn last_heard_of_second_path(outcome: &Outcome) -> f64 {
+    delivered_on_second_path(outcome, true).map(|p| p.t_ms).fold(0.0, f64::max)
+}
+
+#[test]
+fn a_path_that_dies_is_given_up_after_its_timeouts_and_its_data_go_over_the_other() {
+    let large = page(1_000_000);
+    let load = |changes: &[(&str, &str)]| {
+        // The first path's window has room for all that the second one held.
+        let base = [
+            ("path2.down_at_ms", "300"),
+            ("transport.data_retries", "2"),
+            ("transport.validation", "off"),
+        ];
+        load(&large, &fast(&[&base, changes].concat()))
+    };
+    let given_up = load(&[]);
+    let at = last_heard_of_second_path(&given_up);
+    assert!((300.0..=320.0).contains(&at), "{at}");
+    // The rest of the page is there long before. Timeouts of 200, 400 and 800 ms from the last ACK on, then half
+    // a round trip on the first path.
+    assert_near(given_up.plt_ms.unwrap(), at + 1400.0 + 20.0, 0.1);
+    let second = &given_up.connections.last().unwrap().subflows[1];
+    assert_eq!(second.timeouts, 3);
+    let lost =
+        |outcome: &Outcome| outcome.queues.iter().map(|q| q.lost_packets).collect::<Vec<_>>();
+    let [0, 0, down, 0] = lost(&given_up)[..] else { panic!("{:?}", lost(&given_up)) };
+    assert!(down > 2, "what was under way and two more tries, {down}");
+    // Or after the first timeout, as the first path finds room, if the connection does not wait for the subflow's
+    // end.
+    let reinjected = load(&[("multipath.reinject_on_timeout", "true")]);
+    let at = last_heard_of_second_path(&reinjected);
+    let waited = reinjected.plt_ms.unwrap() - at;
+    assert!((220.0..400.0).contains(&waited), "{waited} ms");
+}
+
+#[test]
+fn a_load_over_a_path_that_dies_takes_as_long_as_the_other_needs_for_the_rest() {
+    // 10 and 10 Mbit/s until the second path dies at 2 s, then 10.
+    let changes = [
+        ("network.rate_bps", "10000000"),
+        ("network.queue", "drop-tail"),
+        ("path2.queue", "drop-tail"),
+        ("multipath.options_on_the_wire", "false"),
+        ("multipath.reinject_on_timeout", "true"),
+    ];
+    let load = |more: &[(&str, &str)]| load(&page(5_000_000), &fast(&[&changes, more].concat()));
+    let one = load(&[("multipath.paths", "single")]).plt_ms.unwrap();
+    let dies = load(&[("path2.down_at_ms", "2000")]);
+    let carried: u32 = delivered_on_second_path(&dies, false).map(|p| p.wire_bytes).sum();
+    // The first path is never idle, so that the load is shorter by what the second one carried.
+    let saved = f64::from(carried) * 8.0 / 10_000.0;
+    assert!(saved > 1000.0, "{saved} ms");
+    assert_near(dies.plt_ms.unwrap(), one - saved, 30.0);
+}
+
+#[test]
+fn a_path_that_comes_later_is_joined_with_the_next_syn() {
+    // Its first SYN leaves after two round trips and is lost, the next one a second later.
+    let s = fast(&[("network.rate_bps", "1000000000"), ("path2.up_at_ms", "500")]);
+    let outcome = load(&page(200_000_000), &s);
+    let second = &outcome.connections[0].subflows[1];
+    assert_near(second.server_ready_ms.expect("it joins"), 80.0 + 1000.0 + 60.0, 0.1);
+}
+
+#[test]
+fn a_first_path_that_is_not_there_yet_delays_the_load_by_a_syn() {
+    let small = page(30_000);
+    for paths in ["single", "independent"] {
+        let time =
+            |up_at| plt(&small, &fast(&[("multipath.paths", paths), ("network.up_at_ms", up_at)]));
+        assert_near(time("500") - time("0"), 1000.0, 1e-6);
+    }
+}
+
+#[test]
+fn an_outage_of_no_length_or_behind_the_load_changes_nothing() {
+    let page = support::example_page("shape-baidu");
+    let hash = |changes: &[(&str, &str)]| {
+        load(&page, &scenario(&[&[("multipath.paths", "independent")], changes].concat()))
+            .trace_hash
+    };
+    let without = hash(&[]);
+    assert_eq!(hash(&[("path2.down_at_ms", "500"), ("path2.up_at_ms", "500")]), without);
+    assert_eq!(hash(&[("network.down_at_ms", "500000")]), without);
+    assert_ne!(hash(&[("network.down_at_ms", "100"), ("network.up_at_ms", "300")]), without);
 }

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::iter;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
@@ -214,7 +215,7 @@ fn inside<R: Send>(network: BorrowedFd<'_>, work: impl FnOnce() -> R + Send) -> 
 
 /// Sets up the network namespace of this thread as the client's.
 fn set_up_client(tcp: &TcpSettings, paths: usize, first_path: usize) -> Result<Vec<File>, Error> {
-    set_up(tcp, paths, |routes| {
+    let files = set_up(tcp, paths, |routes| {
         let mut commands = String::new();
         for (path, device) in DEVICES.iter().enumerate().take(paths) {
             let address = CLIENT_ADDRESSES[path];
@@ -231,20 +232,18 @@ fn set_up_client(tcp: &TcpSettings, paths: usize, first_path: usize) -> Result<V
             }
         }
         commands
-    })
-    .and_then(|files| {
-        if paths > 1 {
-            let other = 1 - first_path;
-            let (address, device) = (CLIENT_ADDRESSES[other], DEVICES[other]);
-            multipath(&format!("endpoint add {address} dev {device} subflow\n"))?;
-        }
-        Ok(files)
-    })
+    })?;
+    if paths > 1 {
+        let other = 1 - first_path;
+        let (address, device) = (CLIENT_ADDRESSES[other], DEVICES[other]);
+        multipath(&[LIMITS, &format!("endpoint add {address} dev {device} subflow")])?;
+    }
+    Ok(files)
 }
 
 /// Sets up the network namespace of this thread as the server's.
 fn set_up_server(tcp: &TcpSettings, paths: usize, first_path: usize) -> Result<Vec<File>, Error> {
-    set_up(tcp, paths, |routes| {
+    let files = set_up(tcp, paths, |routes| {
         let mut commands = format!(
             "address add {SERVER_ADDRESS}/32 dev {}\n\
              route add default dev {} {routes}\n\
@@ -258,8 +257,11 @@ fn set_up_server(tcp: &TcpSettings, paths: usize, first_path: usize) -> Result<V
             }
         }
         commands
-    })
-    .and_then(|files| if paths > 1 { multipath("").map(|()| files) } else { Ok(files) })
+    })?;
+    if paths > 1 {
+        multipath(&[LIMITS])?;
+    }
+    Ok(files)
 }
 
 /// Sets up the network namespace of this thread; `addresses` gives commands for iproute2 that use the
@@ -311,16 +313,16 @@ fn set_up(
     Ok(files)
 }
 
-/// Tells MPTCP of this thread's namespace what it may open and take, and more.
-fn multipath(more: &str) -> Result<(), Error> {
+/// One subflow more than the first, and what the other end may add.
+const LIMITS: &str = "limits set subflow 2 add_addr_accepted 2";
+
+/// Tells MPTCP of this thread's namespace what to do, by commands of `ip mptcp`.
+fn multipath(commands: &[&str]) -> Result<(), Error> {
     let hint = "two paths need a kernel with CONFIG_MPTCP (Linux 5.13) and iproute2 5.13";
     sysctl("mptcp/enabled", "1").map_err(Error::of("switch MPTCP on", hint))?;
-    for command in ["limits set subflow 2 add_addr_accepted 2\n", more] {
-        let words: Vec<_> = command.split_whitespace().collect();
-        if !words.is_empty() {
-            let words = [&["mptcp"], &words[..]].concat();
-            ip(&words, "").map_err(|message| Error::new(message, hint))?;
-        }
+    for command in commands {
+        let words: Vec<_> = iter::once("mptcp").chain(command.split_whitespace()).collect();
+        ip(&words, "").map_err(|message| Error::new(message, hint))?;
     }
     Ok(())
 }

@@ -361,8 +361,14 @@ impl Endpoint {
     }
 
     fn bare_ack(&mut self, now: SimTime) -> Segment {
+        let window = self.receiver.offer_window();
+        self.bare_ack_offering(now, window)
+    }
+
+    #[inline(always)]
+    fn bare_ack_offering(&mut self, now: SimTime, window: u32) -> Segment {
         let mut segment = self.header(now);
-        segment.window = self.receiver.offer_window();
+        segment.window = window;
         segment.report = self.receiver.report();
         segment.wire_bytes += segment.report.wire_bytes();
         self.receiver.on_ack_sent();
@@ -371,14 +377,38 @@ impl Endpoint {
 
     #[inline(always)]
     fn data_segment(&mut self, now: SimTime, sent: &Sent, again: bool) -> Segment {
+        let window = self.receiver.offer_window();
+        self.data_segment_offering(now, sent, again, window)
+    }
+
+    #[inline(always)]
+    fn data_segment_offering(
+        &mut self,
+        now: SimTime,
+        sent: &Sent,
+        again: bool,
+        window: u32,
+    ) -> Segment {
         let report = self.receiver.report();
+        self.data_segment_with(now, sent, again, report, window)
+    }
+
+    #[inline(always)]
+    fn data_segment_with(
+        &mut self,
+        now: SimTime,
+        sent: &Sent,
+        again: bool,
+        report: Report,
+        window: u32,
+    ) -> Segment {
         let segment = Segment {
             flags: sent.flags.with(Flags::ACK),
             seq: sent.seq,
             len: sent.len,
             message: sent.message,
             offset: sent.offset,
-            window: self.receiver.offer_window(),
+            window,
             report,
             retransmission: again,
             wire_bytes: sent.len

@@ -183,6 +183,18 @@ impl Receiver {
         }
     }
 
+    /// The payload of a segment whose first byte has number `seq` here, where it continues what came before; false
+    /// if it does not. Nothing is owed for it.
+    #[inline(always)]
+    pub fn take_next(&mut self, seq: u64, segment: &Segment) -> bool {
+        let end = seq + u64::from(segment.len);
+        let next = seq == self.next && self.held.is_empty() && end <= self.edge;
+        if next {
+            self.accept_in_order(end, delivery_of(segment), false);
+        }
+        next
+    }
+
     /// The payload is within the window; FIN needs no room.
     fn fits(&self, segment: &Segment) -> bool {
         segment.seq + u64::from(segment.len) <= self.edge || self.passes_up
@@ -235,7 +247,12 @@ impl Receiver {
             self.owe(AckDue::Yes);
             return;
         }
-        let place = self.held.partition_point(|h| h.end <= segment.seq);
+        let place = match self.held.back() {
+            Some(last) if last.end > segment.seq => {
+                self.held.partition_point(|h| h.end <= segment.seq)
+            }
+            _ => self.held.len(),
+        };
         if self.held.get(place).is_some_and(|h| h.seq < end) {
             self.owe(AckDue::Duplicate);
             return;
@@ -305,7 +322,7 @@ impl Receiver {
     }
 
     /// Moves the edge and returns the window up to it.
-    #[inline]
+    #[inline(always)]
     pub fn offer_window(&mut self) -> u32 {
         let edge = self.edge_for(self.window());
         // Silly window avoidance (RFC 1122, section 4.2.3.3).
@@ -318,6 +335,12 @@ impl Receiver {
     /// The window of a SYN is not scaled (RFC 7323, section 2.2).
     pub fn offer_unscaled_window(&self) -> u32 {
         self.buffer.min(u64::from(u16::MAX)) as u32
+    }
+
+    /// Something arrived beyond a gap.
+    #[inline]
+    pub fn has_gap(&self) -> bool {
+        !self.held.is_empty()
     }
 
     /// What the next ACK reports. Only a duplicate ACK carries a NACK.

@@ -252,8 +252,10 @@ impl Sender {
         if segment.ack < self.log.una() || segment.ack > self.log.next() {
             return;
         }
-        let window_changed = self.offered(segment) != self.peer_window;
-        self.update_window(now, segment);
+        let window_changed = !self.shares_window && segment.window != self.peer_window;
+        if !self.shares_window {
+            self.update_window(now, segment);
+        }
         if segment.ack > self.log.una() {
             self.on_new_ack(now, segment, stats);
         } else if self.log.outstanding() > 0 && self.probe_deadline.is_none() {

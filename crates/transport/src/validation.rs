@@ -107,6 +107,15 @@ impl Validator {
         }
     }
 
+    /// The same while there is more to send.
+    #[inline]
+    pub fn note_full_window(&mut self, now: SimTime, pipe: u64, controller: &Controller) {
+        if self.mode != Validation::Off && controller.cwnd() < pipe + self.mss {
+            self.t_prev = Some(now);
+            self.w_used = 0;
+        }
+    }
+
     /// ssThresh = max(ssThresh, 3/4 cwnd).
     fn keep_threshold(&self, controller: &mut Controller) {
         controller.set_ssthresh(controller.ssthresh().max(controller.cwnd() * 3 / 4));

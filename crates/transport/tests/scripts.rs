@@ -100,6 +100,8 @@ scripts! {
     mp_stream_highest_rtt_first
     mp_stream_look_ahead
     mp_stream_simple
+    mp_subflow_given_up
+    mp_subflow_reset
     mp_timeout_without_reinjection
     mp_validation_of_the_other_subflow
     mp_window_probe_is_answered

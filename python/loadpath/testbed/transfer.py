@@ -8,12 +8,14 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import msgspec
 
 from loadpath.errors import LinkError
 from loadpath.testbed.link import Link
+from loadpath.testbed.sockets import own_sockets
 
 __all__ = ["REQUEST_BYTES", "Fetched", "fetch", "serve_transfers"]
 
@@ -22,9 +24,7 @@ REQUEST_BYTES = 400
 PORT = 5001
 IPPROTO_MPTCP = 262
 """include/uapi/linux/in.h; Python has a name from 3.12 on."""
-_INFO_BYTES = 104
-_TOTAL_RETRANSMISSIONS = 100
-"""Place of tcpi_total_retrans in struct tcp_info, include/uapi/linux/tcp.h."""
+_SUMMARY_BYTES = 200
 
 
 class Fetched(msgspec.Struct, frozen=True):
@@ -38,17 +38,29 @@ class Fetched(msgspec.Struct, frozen=True):
     total_ms: float
     """From the call of connect() to the last byte."""
     congestion: str
-    """Congestion controller that the server's socket had."""
+    """Congestion controller of the server's socket; all of them if its subflows differ."""
     retransmissions: int
-    """Of the server's socket; of MPTCP's first subflow."""
-    multipath: bool
-    """MPTCP was used, and not TCP in its place."""
+    """Of the server's socket, or of all its subflows."""
+    waited_ms: float
+    """How long both programs were ready to run and got no processor."""
+    subflows: int
+    """Of MPTCP at the end of the transfer; none if it was TCP."""
+
+    @property
+    def multipath(self) -> bool:
+        """MPTCP was used, and not TCP in its place."""
+        return self.subflows > 0
 
 
 @contextmanager
-def serve_transfers(link: Link, *, multipath: bool = False) -> Iterator[None]:
-    """Have a server for transfers at the server's end."""
-    arguments = _command("serve", link.server_address, int(multipath))
+def serve_transfers(link: Link, *, multipath: bool = False, congestion: str = "") -> Iterator[None]:
+    """Have a server for transfers at the server's end.
+
+    `congestion` is the kernel's name of the congestion controller of each connection; without it
+    that of the link is used, which reaches all subflows of MPTCP only if it is one that every
+    process may choose (net.ipv4.tcp_allowed_congestion_control).
+    """
+    arguments = _command("serve", link.server_address, int(multipath), congestion)
     server = link.start_server(arguments, wait_port=PORT)
     try:
         yield
@@ -68,7 +80,8 @@ def fetch(link: Link, size_bytes: int, *, multipath: bool = False) -> Fetched:
     arguments = _command("fetch", link.server_address, size_bytes, int(multipath))
     result = link.run("client", arguments, capture_output=True, text=True)
     if result.returncode:
-        raise LinkError(f"a transfer failed: {result.stderr.strip().rpartition(chr(10))[2]}")
+        reason = result.stderr.strip().rpartition("\n")[2] or "its program was killed"
+        raise LinkError(f"a transfer failed: {reason}")
     return msgspec.json.decode(result.stdout, type=Fetched)
 
 
@@ -81,7 +94,7 @@ def _socket(multipath: str) -> socket.socket:
     return socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
 
 
-def _serve(address: str, multipath: str) -> None:
+def _serve(address: str, multipath: str, congestion: str) -> None:
     with _socket(multipath) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, PORT))
@@ -90,30 +103,45 @@ def _serve(address: str, multipath: str) -> None:
             connection, _ = listener.accept()
             with connection:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if congestion:
+                    # MPTCP passes it on to its subflows, those to come too.
+                    name = congestion.encode()
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name)
+                waited = _waited_ms()
                 (size,) = struct.unpack("!Q", _receive(connection, REQUEST_BYTES)[:8])
                 connection.sendall(bytes(size))
+                waited = _waited_ms() - waited
                 # The client tells when it has all; what the socket did is then asked for by it.
                 if _receive(connection, 1):
-                    connection.sendall(_socket_summary(connection))
+                    connection.sendall(_summary(connection, waited))
 
 
-def _socket_summary(connection: socket.socket) -> bytes:
-    congestion = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
-    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
-    (retransmissions,) = struct.unpack_from("=I", info, _TOTAL_RETRANSMISSIONS)
+def _waited_ms() -> float:
+    """How long this process was ready to run and did not, so far; 0 if the kernel does not tell."""
+    # Documentation/scheduler/sched-stats.rst: time running, time waiting (both ns), time slices.
+    with suppress(OSError, IndexError):
+        return int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e6
+    return 0.0
+
+
+def _summary(connection: socket.socket, waited_ms: float) -> bytes:
+    """What the kernel used for a connection; it is the only one that is open."""
+    port = connection.getpeername()[1]
+    sockets = [each for each in own_sockets() if each.subflow or each.peer[1] == port]
     summary = {
-        "congestion": congestion.rstrip(b"\0").decode(),
-        "retransmissions": retransmissions,
-        "multipath": connection.proto == IPPROTO_MPTCP,
+        "congestion": ", ".join(sorted({each.congestion for each in sockets})),
+        "retransmissions": sum(each.retransmissions for each in sockets),
+        "subflows": sum(each.subflow for each in sockets),
+        "server_waited_ms": waited_ms,
     }
-    return json.dumps(summary).encode().ljust(200)
+    return json.dumps(summary).encode().ljust(_SUMMARY_BYTES)
 
 
 def _fetch(address: str, size: str, multipath: str) -> None:
     wanted = int(size)
     buffer = memoryview(bytearray(1 << 18))
     with _socket(multipath) as connection:
-        start = time.monotonic()
+        waited, start = _waited_ms(), time.monotonic()
         connection.connect((address, PORT))
         connected = time.monotonic()
         connection.sendall(struct.pack("!Q", wanted).ljust(REQUEST_BYTES, b"\0"))
@@ -123,15 +151,16 @@ def _fetch(address: str, size: str, multipath: str) -> None:
             if not count:
                 raise SystemExit(f"the server closed after {received} bytes")
             received += count
-        end = time.monotonic()
+        end, waited = time.monotonic(), _waited_ms() - waited
         port = connection.getsockname()[1]
         connection.sendall(b"\0")
-        summary = json.loads(_receive(connection, 200))
+        summary = json.loads(_receive(connection, _SUMMARY_BYTES))
     result = {
         "bytes": received,
         "port": port,
         "connect_ms": 1e3 * (connected - start),
         "total_ms": 1e3 * (end - start),
+        "waited_ms": waited + summary.pop("server_waited_ms"),
     }
     print(json.dumps(result | summary))
 

@@ -3,7 +3,7 @@
 
 use loadpath_net::{
     Bitrate, Capacity, Direction, Hop, Loss, Queue, RedConfig, RedUnit, Schedule, SimDuration,
-    Stream, Streams,
+    SimTime, Stream, Streams,
 };
 
 use super::{PathsKind, QueueKind, Scenario};
@@ -98,7 +98,18 @@ impl Scenario {
             }
             _ => Loss::None,
         };
-        let hop = Hop::new(rate, delay, queue, drops.loss().unwrap_or(random));
+        let (down_at_ms, up_at_ms) = match bottleneck {
+            BottleneckId::First => (n.down_at_ms, n.up_at_ms),
+            BottleneckId::Second => (p.down_at_ms, p.up_at_ms),
+        };
+        let at = |ms| SimTime::ZERO + SimDuration::from_millis_f64(ms);
+        let loss = drops.loss().unwrap_or(random);
+        let loss = if down_at_ms == up_at_ms {
+            loss
+        } else {
+            loss.with_outage(at(down_at_ms), at(up_at_ms))
+        };
+        let hop = Hop::new(rate, delay, queue, loss);
         match schedule {
             Some(schedule) => hop.paced(schedule.clone()),
             None => hop,

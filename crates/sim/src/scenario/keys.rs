@@ -231,6 +231,16 @@ sections! {
         pcp Drops::default(), "thesis section 3.7.7: losses by queues only",
         linux Drops::default(), "as pcp";
 
+        #[doc = "Time from the start of the load at which the bottleneck begins to lose every packet; the same as up_at_ms for never."]
+        down_at_ms: f64, MS,
+        pcp 0.0, "the thesis's networks stay as they are",
+        linux 0.0, "as pcp";
+
+        #[doc = "Time from which the bottleneck carries packets (again). Before down_at_ms: it comes then; 0: it does not come back."]
+        up_at_ms: f64, MS,
+        pcp 0.0, "the thesis's networks stay as they are",
+        linux 0.0, "as pcp";
+
         #[doc = "Time of the DNS lookup before the first connection to a host; 0 for a cached name."]
         dns_ms: f64, MS,
         pcp 0.0, "thesis section 3.7.2: every lookup is a cache hit",
@@ -482,6 +492,16 @@ sections! {
         drop_up: Drops, (),
         pcp Drops::default(), "thesis section 3.7.7: losses by queues only",
         linux Drops::default(), "as pcp";
+
+        #[doc = "Time from the start of the load at which its bottleneck begins to lose every packet; the same as up_at_ms for never."]
+        down_at_ms: f64, MS,
+        pcp 0.0, "the thesis's networks stay as they are",
+        linux 0.0, "as pcp";
+
+        #[doc = "Time from which its bottleneck carries packets (again). Before down_at_ms: it comes then; 0: it does not come back."]
+        up_at_ms: f64, MS,
+        pcp 0.0, "the thesis's networks stay as they are",
+        linux 0.0, "as pcp";
     }
 
     /// Connections over several subflows: MPTCP as in thesis chapter 6.

@@ -21,6 +21,10 @@ const MODERATE: &[(&str, RangeInclusive<f64>)] = &[
     ("network.loss_down_fraction", 0.0..=0.1),
     ("network.loss_up_fraction", 0.0..=0.1),
     ("network.dns_ms", 0.0..=500.0),
+    ("network.down_at_ms", 0.0..=10e3),
+    ("network.up_at_ms", 0.0..=10e3),
+    ("path2.down_at_ms", 0.0..=10e3),
+    ("path2.up_at_ms", 0.0..=10e3),
     ("path2.rate_bps", 200e3..=1e9),
     ("path2.up_rate_bps", 200e3..=1e9),
     ("path2.rtt_ms", 0.0..=500.0),
@@ -68,6 +72,9 @@ const LATER_KEYS: &[&str] = &[
     "server.headers_apart",
     "server.nagle",
 ];
+/// Paths that die or come, whose loads have a file of their own.
+const OUTAGES: &[&str] =
+    &["network.down_at_ms", "network.up_at_ms", "path2.down_at_ms", "path2.up_at_ms"];
 const LATER_NAMES: &[&str] = &["spdy/2", "spdy"];
 
 /// Scenario number `number` over a single path, as a profile and the changes to it.
@@ -103,6 +110,18 @@ pub fn is_list(key: &Key) -> bool {
     key.name.split_once('.').is_some_and(|(_, field)| LISTS.contains(&field))
 }
 
+/// As [`multipath_changes`], with paths that die or come.
+pub fn outage_changes(number: u64) -> (&'static str, Vec<(String, String)>) {
+    let (profile, mut changes) = multipath_changes(number);
+    for key in KEYS.iter().filter(|key| OUTAGES.contains(&key.name)) {
+        let mut draw = Streams::new(number, 0).stream(key.name, 0);
+        if draw.unit() < 0.5 {
+            changes.push((key.name.to_owned(), value(key, &mut draw, true)));
+        }
+    }
+    (profile, changes)
+}
+
 fn drawn(number: u64, later: bool) -> (&'static str, Vec<(String, String)>) {
     let streams = Streams::new(number, 0);
     let mut draw = streams.stream("test.scenario", 0);
@@ -112,7 +131,10 @@ fn drawn(number: u64, later: bool) -> (&'static str, Vec<(String, String)>) {
     for key in KEYS {
         // A stream for each key: a new key changes no other's draws.
         let mut draw = streams.stream(key.name, 0);
-        if key.name == "limits.time_ms" || is_list(key) || !later && LATER_KEYS.contains(&key.name)
+        if key.name == "limits.time_ms"
+            || is_list(key)
+            || OUTAGES.contains(&key.name)
+            || !later && LATER_KEYS.contains(&key.name)
         {
             continue;
         }
@@ -133,6 +155,11 @@ pub fn random_scenario(number: u64) -> Scenario {
 /// As [`random_scenario`], over several paths.
 pub fn random_multipath_scenario(number: u64) -> Scenario {
     mended(multipath_changes(number))
+}
+
+/// As [`random_multipath_scenario`], with paths that die or come.
+pub fn random_outage_scenario(number: u64) -> Scenario {
+    mended(outage_changes(number))
 }
 
 /// As [`random_scenario`], with what came later.

@@ -42,6 +42,7 @@ const OPTION_SPACE_BYTES: u32 = 40 - 12;
 
 impl MultipathOption {
     /// Bytes in the header of `tcp`, padded to a multiple of four (RFC 6824, sections 3.1 to 3.3).
+    #[inline]
     pub fn wire_bytes(self, tcp: &Segment) -> u32 {
         let (syn, ack) = (tcp.flags.has(Flags::SYN), tcp.flags.has(Flags::ACK));
         match self {
@@ -73,12 +74,17 @@ impl MultipathOption {
 impl MultipathSegment {
     /// Adds the option to the bytes on the wire and drops what it leaves no room for: all but two SACK
     /// blocks beside a data ACK, all beside a mapping.
+    #[inline(always)]
     pub(crate) fn count_option(&mut self) {
         let bytes = self.option.wire_bytes(&self.tcp);
         self.tcp.wire_bytes += bytes;
-        if self.tcp.report == Report::None {
-            return;
+        if !matches!(self.tcp.report, Report::None) {
+            self.shorten_report(bytes);
         }
+    }
+
+    #[inline(never)]
+    fn shorten_report(&mut self, bytes: u32) {
         let before = self.tcp.report.wire_bytes();
         if let Report::Sack(blocks) = &mut self.tcp.report {
             for i in (0..blocks.len()).rev() {

@@ -18,6 +18,23 @@ struct Mapping {
     data_seq: u64,
 }
 
+/// What was found out about a subflow, which holds until something happens to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    /// `own` and `rest` are of now.
+    looked: bool,
+    /// It may have something that leaves before new data.
+    pub own: bool,
+    /// It may have something that leaves behind them.
+    pub rest: bool,
+    /// `room` is of now.
+    pub asked: bool,
+    /// It has room for a new segment behind which others wait.
+    pub room: bool,
+    /// Its view is of now.
+    pub seen: bool,
+}
+
 /// One subflow.
 #[derive(Clone, Debug)]
 pub(crate) struct Subflow {
@@ -41,6 +58,7 @@ pub(crate) struct Subflow {
     pub penalised: Option<SimTime>,
     /// Its failure has been dealt with.
     pub abandoned: bool,
+    pub known: Known,
 }
 
 impl Subflow {
@@ -58,6 +76,7 @@ impl Subflow {
             probe_due: false,
             penalised: None,
             abandoned: false,
+            known: Known::default(),
         }
     }
 
@@ -72,10 +91,33 @@ impl Subflow {
     }
 
     /// Sends `chunk`, which it has room for.
-    pub fn send(&mut self, now: SimTime, chunk: Chunk, data_seq: u64, more: bool) -> Segment {
-        let segment = self.endpoint.send(now, chunk, more);
-        self.mappings.push_back(Mapping { seq: segment.seq, data_seq });
+    #[inline(always)]
+    pub fn send<const REPORTS: bool>(
+        &mut self,
+        now: SimTime,
+        chunk: Chunk,
+        data_seq: u64,
+        more: bool,
+    ) -> Segment {
+        let segment = self.endpoint.send::<REPORTS>(now, chunk, more);
+        // It has room, so that nothing of its own is due; an ACK has gone along.
+        self.known.rest = self.endpoint.may_have_rest();
+        (self.known.asked, self.known.seen) = (false, false);
+        if self.data_seq_behind_last(segment.seq) != Some(data_seq) {
+            self.mappings.push_back(Mapping { seq: segment.seq, data_seq });
+        }
         segment
+    }
+
+    /// What leaves before new data.
+    pub fn poll_own(&mut self, now: SimTime) -> Option<Segment> {
+        if let Some(segment) = self.endpoint.poll_own(now) {
+            return Some(segment);
+        }
+        let (push, probe) = (self.push_due, self.probe_due);
+        (self.push_due, self.probe_due) = (false, false);
+        let open = self.endpoint.is_open_to_send();
+        ((push || probe) && open).then(|| self.endpoint.push_signal(now, probe))
     }
 
     /// The SYN carries data.
@@ -127,6 +169,12 @@ impl Subflow {
         Some(first)
     }
 
+    /// Data sequence number of `seq`, which is at or behind the last mapping, if that goes on.
+    #[inline(always)]
+    fn data_seq_behind_last(&self, seq: u64) -> Option<u64> {
+        self.mappings.back().map(|last| last.data_seq + (seq - last.seq))
+    }
+
     /// Data sequence number of what the subflow sent under `seq`.
     pub fn data_seq(&self, seq: u64) -> Option<u64> {
         let i = self.mappings.partition_point(|m| m.seq <= seq).checked_sub(1)?;
@@ -162,28 +210,48 @@ impl Subflow {
         Some(SubflowView { window: sender.window(), srtt, loss_interval })
     }
 
-    /// Something leaves before new data.
+    /// Something happened to it.
     #[inline]
-    pub fn may_have_own(&self) -> bool {
-        self.push_due || self.probe_due || self.endpoint.may_have_own()
+    pub fn forget(&mut self) {
+        (self.known.looked, self.known.asked, self.known.seen) = (false, false, false);
+    }
+
+    /// Nothing is to leave besides new data.
+    #[inline]
+    pub fn has_nothing_due(&mut self) -> bool {
+        self.look_what_is_due();
+        !self.known.own && !self.known.rest
+    }
+
+    /// Finds out again what may leave besides new data.
+    #[inline]
+    pub fn look_what_is_due(&mut self) {
+        if !self.known.looked {
+            self.known.looked = true;
+            self.known.own = self.push_due || self.probe_due || self.endpoint.may_have_own();
+            self.known.rest = self.endpoint.may_have_rest();
+        }
     }
 
     /// A segment of `len` bytes, the last one if `last`, may leave at once.
-    #[inline]
+    #[inline(always)]
     pub fn has_room_for(&mut self, now: SimTime, len: u32, last: bool) -> bool {
         self.is_usable()
             && self.endpoint.sender_mut().has_room_for(now, len, last)
             && self.queue.is_empty()
     }
 
-    /// For a scheduler; `room` is what [`has_room_for`](Self::has_room_for) said.
+    /// Brings its view for schedulers up to date.
     #[inline]
-    pub fn path_view(&self, room: bool) -> PathView {
-        PathView {
-            usable: self.is_usable(),
-            room,
-            queued: self.queued_bytes,
-            ..PathView::of(&self.endpoint)
+    pub fn show(&mut self, view: &mut PathView) {
+        if !self.known.seen {
+            self.known.seen = true;
+            *view = PathView {
+                usable: self.is_usable(),
+                room: self.known.room,
+                queued: self.queued_bytes,
+                ..PathView::of(&self.endpoint)
+            };
         }
     }
 }

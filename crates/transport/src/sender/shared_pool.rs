@@ -7,7 +7,7 @@ use loadpath_net::SimTime;
 use super::{Fin, Phase, Sender};
 use crate::sent::Sent;
 use crate::unsent::Chunk;
-use crate::{Flags, MessageId, Stats};
+use crate::{Flags, MessageId, Recovery, Stats};
 
 impl Sender {
     /// The sender of a subflow: the window that a segment offers is the connection's.
@@ -24,16 +24,19 @@ impl Sender {
     /// Neither FIN nor a rescue is wanted.
     #[inline]
     pub fn has_no_rest(&self) -> bool {
-        self.fin != Fin::Wanted && self.phase != Phase::Recovery
+        self.fin != Fin::Wanted
+            && (self.phase != Phase::Recovery || self.config.recovery != Recovery::Sack)
     }
 
     /// The window has room for a new segment of `len` bytes, the last of the pool if `last`. The window is
     /// validated first (Algorithm 10), so that what a scheduler sees is not stale.
+    #[inline(always)]
     pub fn has_room_for(&mut self, now: SimTime, len: u32, last: bool) -> bool {
         !self.log.has_waiting() && self.fin == Fin::No && self.admits(now, len, last).is_some()
     }
 
     /// Sends `chunk`, for which there is room. `more` says whether the pool still has something.
+    #[inline(always)]
     pub fn send(&mut self, now: SimTime, chunk: Chunk, more: bool, stats: &mut Stats) -> Sent {
         let flags = if chunk.end { Flags::PSH } else { Flags::default() };
         self.shared_pool_has_more = more;
@@ -42,10 +45,15 @@ impl Sender {
 
     /// Algorithm 12 where the pool is shared (thesis, end of section 6.2.2): whether this subflow is
     /// limited by the application shows only when the connection has scheduled the rest elsewhere.
+    #[inline(always)]
     pub fn check_application_limited(&mut self, now: SimTime, more: bool) {
-        let conditions = self.conditions(now);
         let pipe = self.flight();
-        self.validator.check_application_limited(&conditions, pipe, more, &mut self.controller);
+        if more {
+            self.validator.note_full_window(now, pipe, &self.controller);
+        } else {
+            let conditions = self.conditions(now);
+            self.validator.check_application_limited(&conditions, pipe, more, &mut self.controller);
+        }
     }
 
     /// The last of the pool left on another subflow.

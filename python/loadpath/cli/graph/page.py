@@ -10,7 +10,7 @@ from loadpath.cli.console import print_json, print_note, write_output
 from loadpath.cli.options import Force, Output, Page
 from loadpath.graphs import read_graph
 from loadpath.output import refuse_existing, write_atomic
-from loadpath.testbed.synthetic import approximation_counts, synthesise
+from loadpath.testbed.synthetic import Scheme, approximation_counts, synthesise
 
 
 def page(
@@ -25,6 +25,15 @@ def page(
             "a profile of the page is to be compared with.",
         ),
     ] = None,
+    scheme: Annotated[
+        Scheme | None,
+        typer.Option(
+            "--scheme",
+            help="Of all URLs: https for servers of HTTP/2 and HTTP/3, http for HTTP/1.1 in the "
+            "clear. By default they stay as they are.",
+            show_default=False,
+        ),
+    ] = None,
     force: Force = False,
     json: Annotated[
         bool, typer.Option("--json", help="What is approximated, as JSON on standard output.")
@@ -37,20 +46,16 @@ def page(
     graph = read_graph(page)
     if places is not None:
         refuse_existing(places, force=force)
-    made = synthesise(graph)
-    counts = approximation_counts(made.approximations)
-    if json:
-        target = output or Path(f"{graph.name}.page.har")
-        write_atomic(target, msgspec.json.encode(made.archive), force=force)
+    made = synthesise(graph, scheme=scheme)
+    archive = msgspec.json.encode(made.archive)
+    target = output or Path(f"{graph.name}.page.har")
+    if json and target != Path("-"):
+        write_atomic(target, archive, force=force)
         print_json({"path": str(target), "approximations": made.approximations})
     else:
-        write_output(
-            output, f"{graph.name}.page.har", msgspec.json.encode(made.archive), force=force
-        )
+        write_output(target, "", archive, force=force)
+        for count in approximation_counts(made.approximations):
+            example = f" ({count.example})" if count.example else ""
+            print_note(f"approximated: {count.number} times {count.cause}{example}")
     if places is not None:
         write_atomic(places, msgspec.json.encode(made.graph), force=force)
-    if json:
-        return
-    for count in counts:
-        example = f" ({count.example})" if count.example else ""
-        print_note(f"approximated: {count.number} \N{MULTIPLICATION SIGN} {count.cause}{example}")

@@ -2,6 +2,7 @@
 
 from loadpath.testbed.synthetic.archive import (
     MOST_BYTES,
+    Scheme,
     SyntheticPage,
     synthesise,
     synthetic_archive,
@@ -16,6 +17,7 @@ __all__ = [
     "MOST_BYTES",
     "Approximation",
     "ApproximationCount",
+    "Scheme",
     "SyntheticPage",
     "approximation_counts",
     "synthesise",

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from loadpath import __version__
@@ -16,10 +16,15 @@ from loadpath.testbed.synthetic.code import LEAST_BUSY_MS, Writer, unmarked
 from loadpath.testbed.synthetic.order import check_order
 from loadpath.testbed.synthetic.plan import Approximation, Element, Plan, network_url
 
-__all__ = ["MOST_BYTES", "SyntheticPage", "synthesise", "synthetic_archive"]
+__all__ = ["MOST_BYTES", "Scheme", "SyntheticPage", "synthesise", "synthetic_archive"]
+
+Scheme = Literal["http", "https"]
 
 MOST_BYTES = 512 << 20
 """Bodies of a page, together: an archive is held in memory, in base64."""
+
+MOST_ACTIVITIES = 20_000
+"""Of a page: what keeps their order takes memory by the square of their number."""
 
 _DATE = "1970-01-01T00:00:00.000000+00:00"
 """Nothing was recorded: the same graph gives the same archive."""
@@ -48,8 +53,17 @@ class SyntheticPage:
     approximations: tuple[Approximation, ...]
 
 
-def synthetic_archive(graph: Graph) -> dict[str, Any]:
+def synthetic_archive(graph: Graph, *, scheme: Scheme | None = None) -> dict[str, Any]:
     """The HAR archive of a page whose loading in a browser gives the graph's dependencies.
+
+    Parameters
+    ----------
+    graph
+        The page graph.
+    scheme
+        Of all URLs: "https" for servers of HTTP/2 and HTTP/3, "http" for HTTP/1.1 in the clear.
+        None leaves them as they are; browsers turn to https by themselves for hosts that they
+        know, and block what a page of https has on http.
 
     >>> from loadpath.graphs import read_graph
     >>> archive = synthetic_archive(read_graph("example:figure-3-1"))
@@ -61,12 +75,21 @@ def synthetic_archive(graph: Graph) -> dict[str, Any]:
     GraphError
         Its main document is not on the network, or it is too large.
     """
-    return synthesise(graph).archive
+    return synthesise(graph, scheme=scheme).archive
 
 
-def synthesise(graph: Graph) -> SyntheticPage:
+def synthesise(graph: Graph, *, scheme: Scheme | None = None) -> SyntheticPage:
     """The page that a graph describes; see `synthetic_archive`."""
-    return _Synthesis(graph).result()
+    return _Synthesis(graph if scheme is None else _with_scheme(graph, scheme)).result()
+
+
+def _with_scheme(graph: Graph, scheme: Scheme) -> Graph:
+    data = deepcopy(dict(graph.data))
+    for each in (data, *data["frames"], *data["activities"]):
+        found = re.match("https?:(?=//)", each.get("url", ""), re.IGNORECASE)
+        if found:
+            each["url"] = f"{scheme}:{each['url'][found.end() :]}"
+    return Graph(data, graph.durations_ms)
 
 
 class _Synthesis:
@@ -81,6 +104,11 @@ class _Synthesis:
         root = self.activities[self.graph.root]
         if not str(root["url"]).lower().startswith(("http://", "https://")):
             raise GraphError(f"{self.graph.name}: the main document {root['url']!r} is not http(s)")
+        if len(self.activities) > MOST_ACTIVITIES:
+            raise GraphError(
+                f"{self.graph.name}: {len(self.activities)} activities, "
+                f"expected at most {MOST_ACTIVITIES}"
+            )
         resources = [a for a in self.activities.values() if a["type"] == "resource"]
         total = sum(resource["size_bytes"] for resource in resources)
         if total > MOST_BYTES:
@@ -287,8 +315,8 @@ class _Synthesis:
         status = 0 if failed else 200
         target = ""
         if id in plan.redirect and not failed:
-            status, target = 302, str(self.activities[plan.redirect[id]]["url"])
-            headers["Location"] = target.encode("ascii", "backslashreplace").decode()
+            status, target = 302, network_url(self.activities[plan.redirect[id]])
+            headers["Location"] = target
         wait_ms = activity.get("server_delay_ms")
         if wait_ms is None and not failed:
             plan.note(id, "its server delay is not known: none")

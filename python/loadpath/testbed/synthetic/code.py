@@ -5,7 +5,7 @@ stands a mark that `placed` takes out and turns into the place.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from loadpath.graphs.graph import Kind
 from loadpath.testbed.synthetic.bodies import css_string, html_attribute, js_string
@@ -19,6 +19,12 @@ LEAST_BUSY_MS = 0.1
 """Resolution of performance.now() (Chromium: third_party/blink/renderer/core/timing/performance.cc,
 100 microseconds without cross-origin isolation)."""
 
+MOST_NESTED = 20
+"""Functions within each other; more stand beside each other: V8's parser recurses."""
+
+_OWN_WORK = frozenset({"task", "loading", "requesting"})
+"""Kinds of other work that any page makes: the browser's tasks around requests and computations."""
+
 _CALLBACKS = {
     "requestAnimationFrame": "requestAnimationFrame({})",
     "requestIdleCallback": "requestIdleCallback({})",
@@ -27,12 +33,14 @@ _CALLBACKS = {
 _MESSAGE = "{{let c=new MessageChannel;c.port1.onmessage={};c.port2.postMessage(0)}}"
 
 # A document that is open keeps the load event of the page around it waiting (HTML, "completely
-# finish loading" and open()).
+# finish loading" and open()). close() would dispatch that event within the code that calls it; a
+# navigation ends by itself, and open() cancels one that has begun.
 _HOLD = (
-    "if(!(window.lp|=0)){let f=document.createElement('iframe');f.style.display='none';"
-    "document.documentElement.append(f);(window.lpd=f.contentDocument).open()}lp++;"
+    "if(!(window.lp|=0)){if(!window.lpf){lpf=document.createElement('iframe');"
+    "lpf.style.display='none';document.documentElement.append(lpf)}"
+    "lpf.contentDocument.open()}lp++;"
 )
-_RELEASE = "if(!--lp)lpd.close();"
+_RELEASE = "if(!--lp)lpf.contentWindow.location.replace('about:blank');"
 
 
 def unmarked(text: str) -> str:
@@ -52,7 +60,8 @@ class Writer:
         """URL and column, from 1, of what has a place; the line is always the first."""
         self.written: set[str] = set()
         """What the code and tags so far bring about."""
-        self._writing: set[str] = set()
+        self._depth = 0
+        self._put_off: list[tuple[str, bool]] = []
 
     def mark(self, id: str) -> str:
         """A mark at the place of an activity."""
@@ -72,16 +81,31 @@ class Writer:
     def computation(self, first: str) -> str:
         """The code of a computation, all pieces."""
         plan = self.plan
-        if first in self._writing:
-            return ""
-        self._writing.add(first)
         self.written.update(plan.pieces[first])
+        self._depth += 1
         parts = []
         for piece in plan.pieces[first]:
             parts.append(self._busy(piece, plan.activities[piece]["duration_ms"]))
             parts += [self.action(child) for child in plan.hosted.get(piece, [])]
-        self._writing.discard(first)
+        self._depth -= 1
+        if self._depth == 0:
+            parts += self._late_functions()
         return "".join(parts)
+
+    def _late_functions(self) -> Iterator[str]:
+        """Functions that would have been nested too deeply, beside the code that uses them."""
+        while self._put_off:
+            first, held = self._put_off.pop()
+            self._depth += 1
+            yield f"function {self._name(first)}{self._body(first, held)}"
+            self._depth -= 1
+
+    def _name(self, first: str) -> str:
+        return f"lp{self.number[first]}"
+
+    def _body(self, first: str, held: bool) -> str:
+        mark = "" if self.graph.kinds[first] is Kind.TIMER else self.mark(first)
+        return f"{mark}(){{{self.computation(first)}{_RELEASE if held else ''}}}"
 
     def _busy(self, id: str, duration_ms: float) -> str:
         if duration_ms < LEAST_BUSY_MS:
@@ -92,8 +116,10 @@ class Writer:
 
     def function(self, first: str, *, held: bool = False) -> str:
         """A function that is a computation."""
-        release = _RELEASE if held else ""
-        return f"function{self.mark(first)}(){{{self.computation(first)}{release}}}"
+        if self._depth >= MOST_NESTED:
+            self._put_off.append((first, held))
+            return self._name(first)
+        return f"function{self._body(first, held)}"
 
     def action(self, id: str) -> str:
         """A statement within a computation that brings about another activity."""
@@ -102,9 +128,7 @@ class Writer:
         if plan.is_resource(id):
             return self._insertion(id)
         if activity["type"] == "main_thread":
-            self.written.add(id)
-            busy = self._busy(id, activity["duration_ms"])
-            return f"setTimeout(()=>{{{busy}}});" if busy else ""
+            return self._other_work(id)
         match graph.kinds[id]:
             case Kind.TIMER:
                 return self._held(id, self._timer)
@@ -124,6 +148,17 @@ class Writer:
             "document.documentElement.append(s)}"
         )
 
+    def _other_work(self, id: str) -> str:
+        """Main-thread work that follows a computation becomes part of it."""
+        self.written.add(id)
+        activity = self.plan.activities[id]
+        if activity["kind"] in _OWN_WORK:
+            detail = f"{activity['kind']}, not {activity['duration_ms']:.4g} ms"
+            self.plan.note(id, "other work takes what the browser needs", detail)
+            return ""
+        self.plan.note(id, "other work is done by the computation before it", activity["kind"])
+        return self._busy(id, activity["duration_ms"])
+
     def _held(self, id: str, write: Callable[[str, bool], str]) -> str:
         """An asynchronous callback; the load event waits for it if the graph's does."""
         held = id in self.plan.awaited
@@ -131,9 +166,8 @@ class Writer:
 
     def _timer(self, id: str, held: bool) -> str:
         timeout_ms = self.plan.activities[id].get("timeout_ms", 0.0)
-        mark = self.mark(id)
-        function = f"function(){{{self.computation(id)}{_RELEASE if held else ''}}}"
-        return f"{mark}setTimeout({function},{timeout_ms:.10g});"
+        function = self.function(id, held=held)
+        return f"{self.mark(id)}setTimeout({function},{timeout_ms:.10g});"
 
     def _event(self, id: str) -> str:
         plan = self.plan
@@ -172,7 +206,7 @@ class Writer:
         match element:
             case Element.REQUEST:
                 return self._request(id, method, url, callbacks)
-            case Element.SCRIPT if self._is_written(id):
+            case Element.SCRIPT if plan.is_written(id):
                 tag = unmarked(self.tag(id, "", listens=False))
                 return f"document.write({js_string(tag)});"
             case Element.SCRIPT:
@@ -199,17 +233,6 @@ class Writer:
             self.written.add(id)
             id = self.plan.redirect.get(id, id)
 
-    def _is_written(self, id: str) -> bool:
-        """Whether the parser waits for a script that another one makes: document.write."""
-        plan, graph = self.plan, self.graph
-        [first, *_] = plan.evaluations(plan.target(id), Kind.SCRIPT)
-        children = {c for piece in plan.pieces[first] for c in graph.children[piece]}
-        frame = plan.activities[first]["frame"]
-        return plan.activities[first].get("blocking", "sync") == "sync" and any(
-            child in plan.document_of and plan.activities[child]["frame"] == frame
-            for child in children
-        )
-
     def _is_ordered(self, id: str) -> bool:
         """Whether an inserted script waits for more than its own response."""
         plan = self.plan
@@ -226,12 +249,9 @@ class Writer:
         return "".join(parts)
 
     def _callable(self, callback: str) -> str:
-        if self._is_listener(callback):
+        if self.is_event(callback):
             return self.function(callback)
         return f"()=>{{{self.action(callback)}}}"
-
-    def _is_listener(self, callback: str) -> bool:
-        return self.graph.kinds[callback] is Kind.EVENT
 
     def event_of(self, id: str, callback: str) -> str:
         """The event of a resource's element that a callback listens to."""
@@ -344,7 +364,7 @@ class Writer:
             for other in found[1:]:
                 self.plan.note(other, "one handler with another listener of the same element")
             code = "".join(
-                self.mark(c) + self.computation(c) if self._is_listener(c) else self.action(c)
+                self.mark(c) + self.computation(c) if self.is_event(c) else self.action(c)
                 for c in found
             )
             parts.append(f" on{event}={html_attribute(code)}")
@@ -355,6 +375,8 @@ class Writer:
         plan = self.plan
         parts = []
         end = self.mark(chunk)
+        if len(plan.hosted.get(chunk, [])) > 1:
+            plan.note(chunk, "several tags, where the browser sees as many chunks")
         for id in plan.hosted.get(chunk, []):
             if plan.is_resource(id):
                 tag = self.tag(id, chunk)
@@ -368,7 +390,9 @@ class Writer:
                 css = self.style(id, self.hook(id))
                 parts.append(f"{metas}<style id={self.hook(id)}>{css}</style>")
             elif self.graph.kinds[id] in (Kind.SCRIPT, Kind.SET_UP):
-                parts.append(f"<script>{self.mark(id)}{self.computation(id)}</script>")
+                # An empty script is not run (HTML, "prepare the script element").
+                code = self.computation(id) or "0"
+                parts.append(f"<script>{self.mark(id)}{code}</script>")
             else:
                 plan.note(id, "registered by an inline script that the graph does not have")
                 parts.append(f"<script>{self.action(id)}</script>")
@@ -409,10 +433,11 @@ class Writer:
         target = plan.target(id) if plan.is_resource(id) else id
         sheets = plan.evaluations(target, Kind.STYLE) if plan.is_resource(id) else [id]
         found = []
-        for sheet in sheets:
-            for child in self._started(sheet):
+        while sheets:
+            for child in self._started(sheets.pop()):
                 if plan.is_resource(child) and plan.element(child) is Element.STYLE:
-                    found += [self.hook(child), *self._further_hooks(child)]
+                    found.append(self.hook(child))
+                    sheets += plan.evaluations(plan.target(child), Kind.STYLE)
         return found
 
     def _hooks(self, id: str) -> str:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 from loadpath.graphs.graph import Kind
-from loadpath.testbed.synthetic.plan import Plan
+from loadpath.testbed.synthetic.plan import Element, Plan
 
 __all__ = ["check_order"]
 
@@ -76,6 +76,11 @@ class _Kept:
             for before, after in pairwise(pieces):
                 self._add(before, after)
         for id in plan.order:
+            if plan.is_resource(id) and self._is_written(id):
+                [first, *_] = plan.evaluations(plan.target(id), Kind.SCRIPT)
+                for child in self.graph.children[plan.last_piece(first)]:
+                    if child in plan.document_of:
+                        self._add(plan.last_piece(first), child)
             if self.graph.kinds[id] is Kind.DOWNLOAD:
                 for child in self.graph.children[id]:
                     self._add(id, child)
@@ -88,6 +93,16 @@ class _Kept:
                         id, Kind.STYLE
                     ):
                         self._add(plan.last_piece(held), callback)
+
+    def _is_written(self, resource: str) -> bool:
+        plan = self.plan
+        host = plan.host.get(resource)
+        return (
+            host is not None
+            and plan.is_evaluation(host)
+            and plan.element(resource) is Element.SCRIPT
+            and plan.is_written(resource)
+        )
 
     def _document(self, resource: str) -> None:
         """What the parser, style sheets and scripts of a document wait for."""

@@ -114,6 +114,15 @@ class Plan:
             for document in self.documents.values()
             for chunk in document.chunks
         }
+        self.index = {
+            chunk: index
+            for document in self.documents.values()
+            for index, chunk in enumerate(document.chunks)
+        }
+        self.origins = {
+            document.frame: _origin(str(self.activities[resource]["url"]))
+            for resource, document in reversed(self.documents.items())
+        }
         self.host: dict[str, str] = {}
         self.hosted: dict[str, list[str]] = {}
         self.listeners: dict[str, list[str]] = {}
@@ -369,12 +378,22 @@ class Plan:
     def blocks_parser(self, script: str, chunk: str) -> bool:
         """Whether the next chunk waits for a script that a chunk started."""
         document = self.documents[self.document_of[chunk]]
-        index = document.chunks.index(chunk)
+        index = self.index[chunk]
         if self.activities[script].get("blocking", "sync") != "sync":
             return False
         if index + 1 == len(document.chunks):
             return True
         return bool(set(self.pieces[script]) & set(self.graph.parents[document.chunks[index + 1]]))
+
+    def is_written(self, resource: str) -> bool:
+        """Whether the parser waits for a script that another one makes: document.write."""
+        [first, *_] = self.evaluations(self.target(resource), Kind.SCRIPT)
+        frame = self.activities[first]["frame"]
+        return self.activities[first].get("blocking", "sync") == "sync" and any(
+            child in self.document_of and self.activities[child]["frame"] == frame
+            for piece in self.pieces[first]
+            for child in self.graph.children[piece]
+        )
 
     def is_nested(self, id: str) -> bool:
         """Whether the rest of the computation that starts it waits for it."""
@@ -387,9 +406,13 @@ class Plan:
 
     def frame_origin(self, id: str) -> str:
         """Origin of the document in which something happens."""
-        frame = self.graph.frames[self.graph.frame_of[id]]
-        parts = urlsplit(str(frame["url"]) or str(self.graph.data["url"]))
-        return f"{parts.scheme}://{parts.netloc}"
+        frame = self.graph.frame_of[id]
+        while frame not in self.origins:
+            # What a script filled has the origin of the document around it.
+            frame = int(self.graph.frames[frame].get("parent", -1))
+            if frame < 0:
+                return ""
+        return self.origins[frame]
 
 
 def network_url(activity: Activity) -> str:
@@ -399,6 +422,11 @@ def network_url(activity: Activity) -> str:
     url = urldefrag(str(activity["url"])).url
     path, mark, query = url.partition("?")
     return _escaped(path, ' "<>`{}^') + mark + _escaped(query, " \"<>'")
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _escaped(text: str, characters: str) -> str:

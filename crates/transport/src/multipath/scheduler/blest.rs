@@ -36,13 +36,14 @@ impl Blest {
         if s.now.since(self.updated) < slow.srtt {
             return;
         }
-        self.lambda = if s.retransmissions > self.retransmissions {
+        let retransmissions = (s.retransmissions)();
+        self.lambda = if retransmissions > self.retransmissions {
             (self.lambda + STEP_UP).min(MOST)
         } else {
             (self.lambda - STEP_DOWN).max(LEAST)
         };
         self.updated = s.now;
-        self.retransmissions = s.retransmissions;
+        self.retransmissions = retransmissions;
     }
 }
 
@@ -88,8 +89,8 @@ mod tests {
         let pool = pool(&[100_000]);
         let paths = [path(20, 10, 10), path(100, 10, 0)];
         let mut blest = Blest::new();
-        let mut look = |ms: u64, retransmissions| {
-            let now = SimTime(ms * 1_000_000);
+        let mut look = |ms: u64, sent_again| {
+            let (now, retransmissions) = (SimTime(ms * 1_000_000), &|| sent_again);
             blest.choose(&Situation { now, retransmissions, ..situation(&paths, &pool) });
             blest.lambda
         };

@@ -7,6 +7,7 @@ use super::{Choice, Schedule, Situation, first_message};
 pub(crate) struct LowestRtt;
 
 impl Schedule for LowestRtt {
+    #[inline]
     fn choose(&mut self, s: &Situation) -> Option<Choice> {
         s.fastest_available().map(|(subflow, _)| first_message(subflow))
     }

@@ -26,7 +26,7 @@ use round_robin::RoundRobin;
 use stream::Stream;
 
 /// A subflow as a scheduler sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathView {
     /// Its handshake is done, and it has not failed.
     pub usable: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Situation<'a> {
     /// One past the last data sequence number that the window allows.
     pub data_edge: u64,
     /// Segments sent again so far, on all subflows.
-    pub retransmissions: u64,
+    pub retransmissions: &'a dyn Fn() -> u64,
 }
 
 impl Situation<'_> {
@@ -158,7 +158,19 @@ impl Scheduler {
 }
 
 impl Schedule for Scheduler {
+    #[inline(always)]
     fn choose(&mut self, s: &Situation) -> Option<Choice> {
+        match self {
+            Scheduler::LowestRtt(x) => x.choose(s),
+            Scheduler::Stream(x) => x.choose(s),
+            _ => self.choose_otherwise(s),
+        }
+    }
+}
+
+impl Scheduler {
+    #[inline(never)]
+    fn choose_otherwise(&mut self, s: &Situation) -> Option<Choice> {
         match self {
             Scheduler::LowestRtt(x) => x.choose(s),
             Scheduler::RoundRobin(x) => x.choose(s),
@@ -212,7 +224,7 @@ pub(crate) mod tests {
             pool,
             mss: 1000,
             data_edge: 1 << 30,
-            retransmissions: 0,
+            retransmissions: &|| 0,
         }
     }
 }

@@ -2,8 +2,10 @@
 //! before the rest of its message, and of the messages in front of it, could arrive without that subflow.
 //! Of the subflows that qualify, the one of the highest RTT sends first, since it ceases to qualify first.
 
+use loadpath_net::SimDuration;
+
 use super::estimator::CompletionEstimator;
-use super::{Choice, Schedule, Situation};
+use super::{Choice, PathView, Schedule, Situation};
 
 /// The rule and its estimator.
 #[derive(Clone, Debug)]
@@ -19,28 +21,56 @@ impl Stream {
 }
 
 impl Schedule for Stream {
+    #[inline(always)]
     fn choose(&mut self, s: &Situation) -> Option<Choice> {
-        let (first, path) = s.fastest_available()?;
-        let alone = s.available().nth(1).is_none();
-        if alone && s.usable().all(|(_, p)| path.srtt <= p.srtt) {
-            // No subflow, and so not the best of them, is faster than half this one's round trip.
-            return Some(Choice::New { subflow: first, message: 0 });
+        let (mut available, mut only, mut shortest) = (0, 0, SimDuration(u64::MAX));
+        for (subflow, path) in s.usable() {
+            shortest = shortest.min(path.srtt);
+            if path.room {
+                available += 1;
+                only = subflow;
+            }
         }
+        match available {
+            0 => None,
+            // No subflow, and so not the best of them, is faster than half this one's round trip.
+            1 if s.paths[only].srtt == shortest => Some(Choice::New { subflow: only, message: 0 }),
+            _ => self.compare(s),
+        }
+    }
+}
+
+impl Stream {
+    #[inline(never)]
+    fn compare(&self, s: &Situation) -> Option<Choice> {
         let mut bytes = 0;
         let messages = if self.look_ahead { usize::MAX } else { 1 };
         for (message, remaining) in s.pool.remaining().enumerate().take(messages) {
             bytes += remaining;
-            let alpha = self.estimator.earliest(bytes, s.usable().map(|(_, p)| p))?;
-            // The first of equals.
-            let viable = s
-                .available()
-                .filter(|(_, p)| p.srtt.0 / 2 <= alpha.0)
-                .min_by_key(|(_, p)| std::cmp::Reverse(p.srtt));
+            let mut viable: Option<(usize, &PathView)> = None;
+            for (subflow, path) in s.available() {
+                // The first of equals.
+                let later = viable.is_none_or(|(_, best)| path.srtt > best.srtt);
+                if later && self.arrives_in_time(s, bytes, path) {
+                    viable = Some((subflow, path));
+                }
+            }
             if let Some((subflow, _)) = viable {
                 return Some(Choice::New { subflow, message });
             }
         }
         None
+    }
+
+    /// Half a round trip on `path` is at most α. No subflow needs less than half its own, so that only those with a
+    /// shorter one are looked at.
+    #[inline]
+    fn arrives_in_time(&self, s: &Situation, bytes: u64, path: &PathView) -> bool {
+        let arrival = SimDuration(path.srtt.0 / 2);
+        s.paths
+            .iter()
+            .filter(|p| p.usable && p.srtt < path.srtt)
+            .all(|p| arrival <= self.estimator.completion(bytes, p))
     }
 }
 
