@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 
 .PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 \
 	bench-origin fuzz docs clean study-profiler study-self-consistency study-advice study-kills study-tcp \
-	study-mptcp study-link-kills study-synthetic
+	study-mptcp study-link-kills study-synthetic lantern validate validate-quick
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -77,6 +77,19 @@ study-profiler: build ## what the profiler explains of real pages of packages (h
 study-self-consistency: build ## real loads over slow links against simulations of profiles (hours)
 	@scripts/apt.sh 'servers of the studies' nginx-light
 	@$(BIN)/python studies/self_consistency.py $(STUDIES)/self-consistency docs/validation
+
+VALIDATE := $(BIN)/python studies/validate_packages.py $(STUDIES)/validation docs/validation
+
+lantern: ## Lighthouse's simulator, to stand beside ours in `make validate` (npm)
+	@npm install --silent --no-audit --no-fund --prefix $(or $(LOADPATH_CACHE),$(HOME)/.cache/loadpath)/lantern lighthouse@12.8.2
+
+validate: build ## predicted against real load times of real pages (many hours, idle machine)
+	@scripts/apt.sh 'servers of the studies' nginx-light
+	@$(VALIDATE) --examples
+
+validate-quick: build ## the same of six pages over four networks (40 minutes, idle machine)
+	@scripts/apt.sh 'servers of the studies' nginx-light
+	@$(VALIDATE) --quick
 
 study-advice: build ## advice on 20 pages of the corpus, checked (minutes; needs LOADPATH_CORPUS)
 	@mkdir -p $(STUDIES)/advice

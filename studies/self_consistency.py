@@ -12,9 +12,9 @@ usage: studies/self_consistency.py WORK OUTPUT; --help lists the options
 import os
 import platform
 import signal
-import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -25,10 +25,11 @@ import typer
 
 from loadpath.api import simulate
 from loadpath.cli.console import print_error, print_note
-from loadpath.errors import LoadpathError
+from loadpath.errors import LinkError, LoadpathError
 from loadpath.output import write_atomic
-from loadpath.profiler import Manifest, Pass, PassKind, read_manifest
-from loadpath.testbed import LinkSettings, open_link
+from loadpath.profiler import Manifest, PassKind, read_manifest
+from loadpath.testbed import Link, LinkSettings
+from loadpath.testbed.loader import LoadSettings, Served, WebServer, load_over_link
 from packages import Site, read_sites
 from profile_packages import build_graph_file, folder_of, record
 from serving import HTTP_VERSIONS, HttpVersion, serving
@@ -92,24 +93,29 @@ class Cell(msgspec.Struct, kw_only=True):
 
 def load_through_link(site: Site, page: str, http: HttpVersion, network: str) -> Load:
     """One load over a link of its own, with servers of its own."""
-    with open_link(**NETWORKS[network]) as link:
+
+    @contextmanager
+    def serve(link: Link) -> Iterator[WebServer]:
         with serving([site], link) as server:
-            script = str(Path(__file__).with_name("plain_load.py"))
-            arguments = [server.url(page, http), server.resolver_rules, server.spki, str(TIMEOUT_S)]
-            process = link.run(
-                "client", [sys.executable, script, *arguments], stdout=subprocess.PIPE
+            yield Served(
+                url=server.url(page, http),
+                resolver_rules=server.resolver_rules,
+                spki=server.spki,
             )
-        report = link.close()
-    drops = report.down.queue_drops + report.up.queue_drops
-    if process.returncode:
-        return Load(load_ms=None, on_time=False, reasons=("the page did not load",))
-    loaded = msgspec.json.decode(process.stdout, type=Pass)
-    reasons = report.verdict.reasons + ((loaded.reason,) if loaded.reason else ())
+
+    settings = LoadSettings(http=http, timeout_s=TIMEOUT_S)
+    try:
+        loaded = load_over_link(NETWORKS[network], serve, settings)
+    except LinkError:
+        raise
+    except LoadpathError as error:
+        return Load(load_ms=None, on_time=False, reasons=(f"the page did not load: {error}",))
+    assert loaded.link is not None
     return Load(
         load_ms=loaded.load_ms,
-        on_time=report.verdict.ok and loaded.load_ms is not None,
-        reasons=reasons,
-        queue_drops=drops,
+        on_time=loaded.believed,
+        reasons=tuple(loaded.doubts) + ((loaded.reason,) if loaded.reason else ()),
+        queue_drops=loaded.link.down.queue_drops + loaded.link.up.queue_drops,
     )
 
 

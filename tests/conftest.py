@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from loadpath.diagnosis import examine
+from loadpath.profiler.chromium import DEFAULT_BROWSER
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -48,6 +50,13 @@ def links() -> None:
     [finding] = [finding for finding in examine() if finding.what == "links"]
     if not finding.ok:
         pytest.skip(f"no links on this machine: {finding.found}")
+
+
+@pytest.fixture(scope="session")
+def browser() -> None:
+    """Skips tests that need a browser where there is none."""
+    if shutil.which(DEFAULT_BROWSER) is None:
+        pytest.skip(f"no {DEFAULT_BROWSER} on this machine")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import reference
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md"]
 BLOCK = re.compile(
-    r"^(?:<!-- (?P<mark>not run|needs links)(?::[^\n]*)? -->\n)?"
+    r"^(?:<!-- (?P<mark>not run|needs links(?: and a browser)?)(?::[^\n]*)? -->\n)?"
     r"```(?P<language>sh|python)\n(?P<text>.*?)^```$",
     re.S | re.M,
 )
@@ -30,7 +30,7 @@ def _blocks(path: Path) -> Iterator[Any]:
     for match in BLOCK.finditer(text):
         if match["mark"] != "not run":
             line = text.count("\n", 0, match.start()) + 1
-            fixtures = ["links"] if match["mark"] else []
+            fixtures = [name for name in ("links", "browser") if name in (match["mark"] or "")]
             block = (path.stem, match["language"], match["text"], fixtures)
             yield pytest.param(*block, id=f"{path.name}:{line}")
 

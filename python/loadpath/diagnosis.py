@@ -42,7 +42,10 @@ def examine() -> list[Finding]:
         _links(),
         *_two_paths(),
         _congestion(),
-        _program(DEFAULT_BROWSER, "`loadpath profile` needs it, or another Chromium by --browser"),
+        _program(
+            DEFAULT_BROWSER,
+            "`loadpath profile` and `emulate` need it, or another Chromium by --browser",
+        ),
         _program("dumpcap", "`loadpath profile --capture` records packets with it"),
         _program("tshark", "reads pcapng exports in tests; exporting works without it"),
     ]

@@ -12,6 +12,7 @@ from loadpath.cli import (
     check,
     delays,
     doctor,
+    emulate,
     export,
     figure,
     graph,
@@ -29,6 +30,7 @@ from loadpath.cli import (
     table,
     timesequence,
     transform,
+    validate,
     waterfall,
 )
 
@@ -44,6 +46,7 @@ app = typer.Typer(
 app.command("profile")(profile.profile)
 app.command("delays")(delays.delays)
 app.command("simulate")(simulate.simulate)
+app.command("emulate")(emulate.emulate)
 app.command("advise")(advise.advise)
 app.command("check")(check.check)
 app.command("waterfall")(waterfall.waterfall)
@@ -52,6 +55,7 @@ app.command("export")(export.export)
 app.command("import")(import_.import_)
 app.command("transform")(transform.transform)
 app.command("archive")(archive.archive)
+app.command("validate")(validate.validate)
 app.command("reproduce")(reproduce.reproduce)
 app.command("characteristics")(characteristics.characteristics)
 app.command("sweep")(sweep.sweep)

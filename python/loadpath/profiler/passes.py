@@ -18,6 +18,13 @@ from loadpath.profiler.devtools import BrowserEndedError, CommandError, DevTools
 from loadpath.profiler.emulation import WINDOW, UserAgent
 from loadpath.profiler.har import Bodies, write_archive
 from loadpath.profiler.manifest import ARCHIVE_FILE, Pass, PassKind
+from loadpath.profiler.navigation import (
+    REPLY_TIMEOUT_S,
+    Navigation,
+    ask,
+    ask_for_paint,
+    navigate,
+)
 from loadpath.profiler.netlog import tls_handshakes
 from loadpath.profiler.recording import EVENTS_FILE, Recording
 from loadpath.profiler.redact import Redactor
@@ -36,36 +43,14 @@ QUIET_S = 1.0
 MAX_WAIT_S = 5.0
 """For quiet, which pages with open connections or endless polling never reach."""
 
-REPLY_TIMEOUT_S = 10.0
-"""For a page to reply; a main thread busy for longer after its load event is not coming back."""
-
 TRACE_TIMEOUT_S = 120.0
 """For the end of the trace, which every process has to flush."""
-
-PAINT_WAIT_S = 0.5
-"""A plain pass waits so long for the first paint: some thirty frames."""
 
 TRACE_BUFFER_KB = 1_000_000
 """The browser allocates what it needs; a buffer that is full loses events."""
 
 CHUNK_BYTES = 1 << 20
 """Of the trace, for each IO.read."""
-
-_HINTS = {
-    "ERR_NAME_NOT_RESOLVED": "check the name, and that this machine has a network; "
-    "--host-resolver-rules maps names to addresses",
-    "ERR_INTERNET_DISCONNECTED": "this machine has no network",
-    "ERR_ADDRESS_UNREACHABLE": "this machine has no way to that network",
-    "ERR_NETWORK_ACCESS_DENIED": "this machine has no way to that network",
-    "ERR_CONNECTION_REFUSED": "is the server running, on this port?",
-    "ERR_CONNECTION_TIMED_OUT": "is the server running, and not behind a firewall?",
-    "ERR_INVALID_AUTH_CREDENTIALS": "check --auth USER:PASSWORD",
-    "ERR_ABORTED": "the server sent something that is not a page, or nothing (204)",
-    "ERR_CERT": "--ignore-certificate-errors accepts any certificate",
-    "ERR_SSL": "does the server speak TLS on this port?",
-    "ERR_TOO_MANY_REDIRECTS": "it may want a cookie: --cookie NAME=VALUE",
-}
-"""What to do about an error of Chromium's (net/base/net_error_list.h)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,26 +146,7 @@ def browser_flags(kind: PassKind, settings: Settings, folder: Path) -> list[str]
     return flags
 
 
-@dataclass(slots=True)
-class _Navigation:
-    """Times of the load, as the page itself knows them."""
-
-    reason: str | None = None
-    """Why the load is not complete."""
-    entry: dict[str, Any] | None = None
-    """PerformanceNavigationTiming."""
-    time_origin_ms: float | None = None
-    monotonic_origin_s: float | None = None
-    first_contentful_paint_ms: float | None = None
-
-    def since_fetch_start(self, name: str) -> float | None:
-        """A time of the entry, in ms; None if the page never got there."""
-        if self.entry is None or not self.entry.get(name):
-            return None
-        return float(self.entry[name] - self.entry["fetchStart"])
-
-
-async def _load(url: str, recording: Recording, devtools: DevTools) -> _Navigation:
+async def _load(url: str, recording: Recording, devtools: DevTools) -> Navigation:
     kind = recording.kind
     await devtools.call("Browser.setDownloadBehavior", {"behavior": "deny"})
     await devtools.call(
@@ -192,8 +158,8 @@ async def _load(url: str, recording: Recording, devtools: DevTools) -> _Navigati
         await devtools.call("Tracing.start", _trace_config(names))
     await recording.wait_for(recording.main, REPLY_TIMEOUT_S)
     await _prepare(url, recording, devtools)
-    reason = await _navigate(url, recording, devtools)
-    navigation = await _ask(recording)
+    reason = await navigate(url, recording)
+    navigation = await ask(recording)
     navigation.reason = reason
     if kind is not PassKind.PLAIN:
         documents = len(recording.documents)
@@ -202,7 +168,7 @@ async def _load(url: str, recording: Recording, devtools: DevTools) -> _Navigati
             recording.warnings.append(
                 f"the page went on to {recording.documents[-1]} after its load event"
             )
-    await _ask_for_paint(recording, navigation)
+    await ask_for_paint(recording, navigation)
     _check(url, navigation, recording)
     recording.write("Loadpath.navigation", msgspec.json.encode(navigation), recording.main.result())
     if kind is not PassKind.PLAIN:
@@ -251,83 +217,7 @@ async def _prepare(url: str, recording: Recording, devtools: DevTools) -> None:
     recording.expect_navigation(tree["frameTree"]["frame"]["loaderId"])
 
 
-async def _navigate(url: str, recording: Recording, devtools: DevTools) -> str | None:
-    """Go to the page and wait for its load event; why not, if that did not come in time."""
-    timeout_s = recording.settings.timeout_s
-    end = time.monotonic() + timeout_s
-    try:
-        answer = await recording.call("Page.navigate", {"url": url}, timeout_s=timeout_s)
-    except TimeoutError:
-        raise hinted(
-            LoadpathError(f"{url}: no answer within {timeout_s:g} s"), "--timeout SECONDS"
-        ) from None
-    if answer.get("isDownload"):
-        raise LoadpathError(f"{url} is a download, not a page")
-    if "errorText" in answer:
-        raise _no_page(url, answer["errorText"])
-    try:
-        await recording.wait_for(recording.loaded, max(0.0, end - time.monotonic()))
-    except TimeoutError:
-        return f"no load event within {timeout_s:g} s"
-    return None
-
-
-def _no_page(url: str, text: str) -> LoadpathError:
-    error = LoadpathError(f"{url}: {text}")
-    for name, hint in _HINTS.items():
-        if name in text:
-            return hinted(error, hint)
-    return hinted(error, "does it open in a browser?")
-
-
-async def _evaluate(recording: Recording, expression: str) -> Any:
-    answer = await recording.call(
-        "Runtime.evaluate",
-        {"expression": expression, "returnByValue": True},
-        timeout_s=REPLY_TIMEOUT_S,
-    )
-    return answer["result"].get("value")
-
-
-async def _ask(recording: Recording) -> _Navigation:
-    """The times of the load, as soon as it is over: the page may go on to another."""
-    navigation = _Navigation()
-    try:
-        value = await _evaluate(
-            recording,
-            "({entry: performance.getEntriesByType('navigation')[0]?.toJSON(),"
-            " timeOrigin: performance.timeOrigin})",
-        )
-        await recording.call("Performance.enable", timeout_s=REPLY_TIMEOUT_S)
-        metrics = await recording.call("Performance.getMetrics", timeout_s=REPLY_TIMEOUT_S)
-    except (TimeoutError, CommandError):
-        recording.warnings.append("the page does not reply: its main thread is busy")
-        return navigation
-    named = {metric["name"]: metric["value"] for metric in metrics["metrics"]}
-    navigation.entry = value["entry"]
-    navigation.time_origin_ms = value["timeOrigin"]
-    navigation.monotonic_origin_s = named["NavigationStart"]
-    return navigation
-
-
-async def _ask_for_paint(recording: Recording, navigation: _Navigation) -> None:
-    if navigation.entry is None:
-        return
-    end = time.monotonic() + PAINT_WAIT_S
-    while navigation.first_contentful_paint_ms is None:
-        try:
-            navigation.first_contentful_paint_ms = await _evaluate(
-                recording,
-                "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null",
-            )
-        except (TimeoutError, CommandError):
-            return
-        if time.monotonic() >= end:
-            return
-        await asyncio.sleep(0.05)
-
-
-def _check(url: str, navigation: _Navigation, recording: Recording) -> None:
+def _check(url: str, navigation: Navigation, recording: Recording) -> None:
     """Say what is odd about the page that was loaded."""
     if len(recording.documents) > 1 and navigation.entry is not None:
         loaded = navigation.entry["name"]
@@ -412,7 +302,7 @@ def _redact(kind: PassKind, settings: Settings, folder: Path) -> None:
 
 
 def _result(
-    name: str, kind: PassKind, started_at: str, navigation: _Navigation, recording: Recording
+    name: str, kind: PassKind, started_at: str, navigation: Navigation, recording: Recording
 ) -> Pass:
     netlog = recording.folder / NETLOG_FILE
     return Pass(

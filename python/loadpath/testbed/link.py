@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Unpack
+from typing import Any, Literal, TypeVar, Unpack, cast
 
 import msgspec
 
@@ -34,7 +34,7 @@ from loadpath.parameters import (
 )
 from loadpath.testbed.report import LinkReport
 
-__all__ = ["End", "Link", "LinkSettings", "open_link"]
+__all__ = ["End", "Link", "LinkSettings", "kernel_congestion", "link_settings", "open_link"]
 
 End = Literal["client", "server"]
 """An end of a link."""
@@ -73,6 +73,17 @@ class LinkSettings(Parameters, total=False):
     """Congestion controller by the kernel's name; default the scenario's."""
 
 
+def link_settings(parameters: Parameters, run: int = 0) -> LinkSettings:
+    """The link of a load with these parameters, and of one of its repetitions."""
+    return cast(LinkSettings, parameters | {"run": run})
+
+
+def kernel_congestion(settings: LinkSettings, scenario: Scenario) -> str:
+    """The congestion controller that the kernels at a link's ends are to use."""
+    asked = settings.get("kernel_congestion")
+    return asked or _KERNEL_NAMES[scenario_values(scenario)["transport"]["congestion"]]
+
+
 class Link:
     """A running link; made by `open_link`."""
 
@@ -82,6 +93,8 @@ class Link:
         self._commands: list[subprocess.Popen[Any]] = []
         self.scenario = scenario
         """The scenario whose bottleneck the link is."""
+        self.mptcp = False
+        """Whether commands get MPTCP where they ask for TCP, by mptcpize(8)."""
         self.report: LinkReport | None = None
         """What the link did, once it is closed."""
 
@@ -114,7 +127,8 @@ class Link:
         network = self._ready.client if end == "client" else self._ready.server
         # -P: what lies in the current folder must not replace modules.
         enter = [sys.executable, "-P", "-m", "loadpath.testbed.enter"]
-        return [*enter, str(self._process.pid), str(network), *arguments]
+        wrapper = ["mptcpize", "run"] if self.mptcp else []
+        return [*enter, str(self._process.pid), str(network), *wrapper, *arguments]
 
     def environment(self) -> dict[str, str]:
         """What commands find in their environment."""
@@ -324,8 +338,7 @@ def _start(settings: LinkSettings) -> Link:
     request = {
         "parent": os.getpid(),
         "scenario": scenario.to_toml(),
-        "congestion": settings.get("kernel_congestion")
-        or _KERNEL_NAMES[values["transport"]["congestion"]],
+        "congestion": kernel_congestion(settings, scenario),
         "delay_ms": _delays(values, settings.get("delay_down_ms")),
         "run": settings.get("run", 0),
         "tap": None if tap is None else str(Path(tap).absolute()),

@@ -261,7 +261,7 @@ def start_origin(settings: OriginSettings, link: Link | None = None) -> Iterator
         # Ctrl-C is for this process; the server ends when its input does.
         process = subprocess.Popen(command, start_new_session=True, **options)
     else:
-        process = link.popen("server", command, **options)
+        process = link.popen("server", command, start_new_session=True, **options)
     assert process.stdin is not None
     assert process.stdout is not None
     try:

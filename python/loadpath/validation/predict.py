@@ -1,0 +1,124 @@
+"""What is predicted for a cell: by simulation, and by two plain methods to compare it with."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+
+import msgspec
+
+from loadpath._core import Page, Scenario
+from loadpath.api import Job, simulate_many
+from loadpath.outcome import Outcome
+from loadpath.parameters import Parameters, resolve_scenario
+from loadpath.testbed.load import Http
+from loadpath.validation.cells import CONNECTIONS, SIMULATED_HTTP, ValidationNetwork
+
+__all__ = [
+    "LOSSY_RUNS",
+    "Prediction",
+    "pcp_scenario",
+    "predict",
+    "round_trips",
+    "scenario_of",
+]
+
+LOSSY_RUNS = 101
+"""Simulated loads of a cell with loss: enough for the median not to be chance."""
+
+
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
+    """What is predicted for a cell; times are None where the simulated load does not end."""
+
+    load_ms: float | None
+    """Median over the simulated runs."""
+    pcp_ms: float | None
+    """The same page with all defaults of the profile `pcp`, over the same network."""
+    bytes_ms: float
+    """All bytes of the page at the full rate, without a single round trip."""
+    resources_ms: dict[str, float]
+    """Ends of responses by URL, the first of each; medians."""
+
+
+def scenario_of(network: ValidationNetwork, http: Http, tls: Mapping[str, object]) -> Scenario:
+    """The simulation of a cell."""
+    parameters = network.parameters()
+    return resolve_scenario(
+        parameters
+        | Parameters(
+            http=SIMULATED_HTTP[http],
+            connections=CONNECTIONS[http],
+            set={**(parameters.get("set") or {}), **tls},
+        )
+    )
+
+
+def pcp_scenario(network: ValidationNetwork, http: Http) -> Scenario:
+    """The network, the HTTP version, and what the thesis has for everything else."""
+    return resolve_scenario(network.parameters("pcp") | Parameters(http=SIMULATED_HTTP[http]))
+
+
+def predict(
+    cells: Sequence[tuple[Page, ValidationNetwork, Http, Mapping[str, object]]],
+    progress: Callable[[int, int], object] = lambda done, total: None,
+    *,
+    pcp: bool = True,
+) -> list[Prediction]:
+    """Predictions for pages over networks by protocols, with keys of their TLS handshakes.
+
+    Without `pcp` the thesis's are left out.
+    """
+    jobs: list[Job] = []
+    slices = []
+    for page, network, http, tls in cells:
+        runs = LOSSY_RUNS if network.lossy else 1
+        first = len(jobs)
+        scenarios = [scenario_of(network, http, tls)]
+        if pcp:
+            scenarios.append(pcp_scenario(network, http))
+        for scenario in scenarios:
+            jobs += [(page, scenario, run) for run in range(runs)]
+        slices.append((first, runs))
+    outcomes = simulate_many(jobs, progress=lambda done: progress(done, len(jobs)))
+    predictions = []
+    for (_, network, _, _), (first, runs) in zip(cells, slices, strict=True):
+        linux, other = outcomes[first : first + runs], outcomes[first + runs : first + 2 * runs]
+        size = sum(resource.size_bytes for resource in linux[0].resources)
+        predictions.append(
+            Prediction(
+                load_ms=_median_load(linux),
+                pcp_ms=_median_load(other) if pcp else None,
+                bytes_ms=8e3 * size / network.rate_bps,
+                resources_ms=_median_ends(linux),
+            )
+        )
+    return predictions
+
+
+def round_trips(
+    measured_ms: Sequence[float], bytes_ms: Sequence[float], rtt_ms: Sequence[float]
+) -> float:
+    """The number of round trips that, beside the bytes at full rate, fits measured loads best."""
+    return median(
+        (measured - size) / rtt
+        for measured, size, rtt in zip(measured_ms, bytes_ms, rtt_ms, strict=True)
+    )
+
+
+def _median_load(outcomes: Sequence[Outcome]) -> float | None:
+    """A load that does not end takes longer than any other."""
+    times = sorted(
+        float("inf") if outcome.plt_ms is None else outcome.plt_ms for outcome in outcomes
+    )
+    middle = median(times)
+    return None if middle == float("inf") else middle
+
+
+def _median_ends(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    ends: dict[str, list[float]] = defaultdict(list)
+    for outcome in outcomes:
+        seen: set[str] = set()
+        for resource in outcome.resources:
+            if resource.url not in seen and resource.end_ms is not None:
+                seen.add(resource.url)
+                ends[resource.url].append(resource.end_ms)
+    return {url: median(times) for url, times in ends.items()}
