@@ -104,35 +104,6 @@ fn rapid_resets_end_the_connection() {
 }
 
 #[test]
-fn so_do_resets_of_what_is_being_answered() {
-    let errors = survives("h2", async |server| {
-        let mut stream = connect(server, b"h2").await;
-        let mut bytes = PREFACE.to_vec();
-        // Nothing but headers can be sent.
-        bytes.extend(Frame::new(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]).encode());
-        stream.write_all(&bytes).await.unwrap();
-        for n in 0..1000 {
-            let mut request = Frame::get(2 * n + 1, "/large", None).encode();
-            // With closed windows, `h2` 0.4.20 now and then keeps a response's headers until the next
-            // frame comes.
-            request.extend(Frame::new(PING, 0, 0, &[0; 8]).encode());
-            if stream.write_all(&request).await.is_err() {
-                return;
-            }
-            let answered = |frames: &[Frame]| frames.iter().any(|frame| frame.kind == HEADERS);
-            let frames = timeout(PATIENCE, read_frames(&mut stream, answered)).await.unwrap();
-            if !answered(&frames) {
-                return;
-            }
-            let reset = Frame::new(RST_STREAM, 0, 2 * n + 1, &8u32.to_be_bytes());
-            let _ = stream.write_all(&reset.encode()).await;
-        }
-        panic!("a thousand requests were taken back");
-    });
-    assert_eq!(errors, ["h2: requests are taken back"]);
-}
-
-#[test]
 fn endless_headers_end_the_connection() {
     // CVE-2024-27316.
     let errors = survives("h2", async |server| {
