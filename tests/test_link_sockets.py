@@ -5,7 +5,8 @@ from loadpath.testbed.sockets import parse_sockets
 
 PRINTED = (
     "ESTAB 0 60852 100.64.0.2:5001 100.64.0.1:60942 reno wscale:10,10 rto:260 rtt:56.996/0.544 "
-    "mss:1448 cwnd:49 ssthresh:44 bytes_sent:1100272 segs_out:841 unacked:43 retrans:0/44 "
+    "mss:1448 cwnd:49 ssthresh:44 bytes_sent:1100272 bytes_received:412 segs_out:841 "
+    "unacked:43 retrans:0/44 "
     "tcp-ulp-mptcp flags:Mec token:0000(id:0)/b515a8b4(id:0)\n"
     "ESTAB 0 0 100.64.0.2%link0:80 100.64.0.1:6 timer:(keepalive,119min,0) cubic wscale:7,7 "
     "rto:204 rtt:0.5/0.1 cwnd:10\n"
@@ -18,6 +19,8 @@ def test_sockets_are_read_from_what_ss_prints() -> None:
     assert (first.local, first.peer) == (("100.64.0.2", 5001), ("100.64.0.1", 60942))
     assert (first.congestion, first.cwnd_segments, first.rtt_ms) == ("reno", 49, 56.996)
     assert (first.retransmissions, first.subflow) == (44, True)
+    assert (first.mss, first.segments_out) == (1448, 841)
+    assert (first.bytes_sent, first.bytes_received) == (1100272, 412)
     assert (second.local, second.congestion) == (("100.64.0.2", 80), "cubic")
     assert (second.retransmissions, second.subflow) == (0, False)
 

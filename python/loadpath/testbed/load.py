@@ -10,8 +10,9 @@ import msgspec
 from loadpath.profiler.manifest import TlsHandshake
 from loadpath.testbed.machine import Machine
 from loadpath.testbed.report import LinkReport
+from loadpath.testbed.sockets import TcpSocket
 
-__all__ = ["Http", "Load", "LoadStatus", "PageLoad", "Request", "Socket"]
+__all__ = ["Http", "Load", "LoadStatus", "PageLoad", "Request"]
 
 Http: TypeAlias = Literal["h1", "h2", "h3"]
 """HTTP version, as browsers' network panels shorten it."""
@@ -60,25 +61,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no response."""
 
 
-class Socket(msgspec.Struct, frozen=True, kw_only=True):
-    """A TCP connection at the server's end after the load, of ss(8)."""
-
-    local: str
-    """Address and port of the server."""
-    peer: str
-    congestion: str
-    """The congestion controller that the kernel really used."""
-    rtt_ms: float | None = None
-    cwnd_segments: int | None = None
-    mss: int | None = None
-    bytes_sent: int = 0
-    """With those sent again."""
-    bytes_received: int = 0
-    retransmissions: int = 0
-    """Segments sent again so far."""
-    segments_out: int = 0
-
-
 class PageLoad(msgspec.Struct, kw_only=True):
     """What the browser says of a load."""
 
@@ -106,7 +88,7 @@ class Load(PageLoad, kw_only=True):
 
     http: Http | None = None
     """The version that was forced."""
-    sockets: list[Socket] = []
+    sockets: list[TcpSocket] = []
     """Connections at the server's end; none over QUIC, or without a link."""
     machine: Machine | None = None
     link: LinkReport | None = None

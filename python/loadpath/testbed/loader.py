@@ -25,9 +25,10 @@ from loadpath.errors import LinkError, LoadpathError, NotFoundError, hinted
 from loadpath.profiler.chromium import find_browser
 from loadpath.profiler.manifest import TlsHandshake
 from loadpath.testbed.link import Link, LinkSettings, kernel_congestion, open_link
-from loadpath.testbed.load import Http, Load, PageLoad, Socket
+from loadpath.testbed.load import Http, Load, PageLoad
 from loadpath.testbed.load_process import Failure, Order
 from loadpath.testbed.machine import BUSY_PROCESSORS, MachineWatch, busy_processors
+from loadpath.testbed.sockets import TcpSocket, read_sockets
 
 __all__ = [
     "LOADER_VERSION",
@@ -38,7 +39,6 @@ __all__ = [
     "WebServer",
     "load_over_link",
     "load_page",
-    "sockets_of",
     "wait_until_idle",
 ]
 
@@ -266,7 +266,9 @@ def _order(server: WebServer, settings: LoadSettings, scratch: Path) -> Order:
     )
 
 
-def _run(link: Link | None, order: Order, settings: LoadSettings) -> tuple[PageLoad, list[Socket]]:
+def _run(
+    link: Link | None, order: Order, settings: LoadSettings
+) -> tuple[PageLoad, list[TcpSocket]]:
     """Start the process of the load and hear what it says."""
     command = [sys.executable, "-P", "-m", "loadpath.testbed.load_process"]
     pipes: dict[str, Any] = {
@@ -380,50 +382,8 @@ def _misses(server: WebServer) -> list[str]:
     return []
 
 
-def _sockets(link: Link) -> list[Socket]:
+def _sockets(link: Link) -> list[TcpSocket]:
     """What the server's kernel says of its connections; nothing without ss(8)."""
-    with suppress(OSError):
-        result = link.run("server", ["ss", "-tinHO", "state", "established"], capture_output=True)
-        if result.returncode == 0:
-            return sockets_of(result.stdout.decode(errors="replace"))
+    with suppress(OSError, LinkError):
+        return read_sockets(link, "server")
     return []
-
-
-_CONGESTION = re.compile(r"\b(reno|cubic|bbr|dctcp|vegas|westwood|htcp|illinois|yeah)\b")
-
-
-def sockets_of(text: str) -> list[Socket]:
-    """The lines of `ss -tinHO`.
-
-    >>> line = "0 0 10.0.0.2:80 10.0.0.1:4711 cubic rtt:40.1/2 mss:1448 cwnd:12 bytes_sent:2896"
-    >>> sockets_of(line)[0].cwnd_segments
-    12
-    """
-    found = []
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) < 5:
-            continue
-        values = dict(word.split(":", 1) for word in words[4:] if ":" in word)
-        congestion = _CONGESTION.search(line)
-
-        def number(name: str, values: dict[str, str] = values) -> int:
-            text = values.get(name, "0").rpartition("/")[2]
-            return int(text) if text.isdigit() else 0
-
-        rtt = values.get("rtt", "").partition("/")[0]
-        found.append(
-            Socket(
-                local=words[2],
-                peer=words[3],
-                congestion=congestion[0] if congestion else "",
-                rtt_ms=float(rtt) if rtt else None,
-                cwnd_segments=number("cwnd") or None,
-                mss=number("mss") or None,
-                bytes_sent=number("bytes_sent"),
-                bytes_received=number("bytes_received"),
-                retransmissions=number("retrans"),
-                segments_out=number("segs_out"),
-            )
-        )
-    return found

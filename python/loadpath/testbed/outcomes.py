@@ -25,8 +25,9 @@ import msgspec
 from loadpath._core import Scenario
 from loadpath.outcome import Connection, Outcome, Phases, Queue, Resource, Status, Totals
 from loadpath.parameters import scenario_values
-from loadpath.testbed.load import Load, Request, Socket
+from loadpath.testbed.load import Load, Request
 from loadpath.testbed.report import DirectionReport, LinkReport
+from loadpath.testbed.sockets import TcpSocket
 
 __all__ = ["outcome_of"]
 
@@ -136,7 +137,7 @@ def _phases(request: Request, one_way_ms: float, delay_ms: float) -> Phases | No
     )
 
 
-def _connection(requests: Sequence[Request], socket: Socket | None) -> Connection:
+def _connection(requests: Sequence[Request], socket: TcpSocket | None) -> Connection:
     opener = next((each for each in requests if not each.reused), requests[0])
     opened = opener.dns_start_ms
     if opened is None:
@@ -154,11 +155,11 @@ def _connection(requests: Sequence[Request], socket: Socket | None) -> Connectio
         tail_losses=0,
         recoveries=0,
         srtt_ms=socket.rtt_ms if socket else None,
-        cwnd_bytes=(socket.cwnd_segments or 0) * (socket.mss or 0) if socket else 0,
+        cwnd_bytes=socket.cwnd_segments * socket.mss if socket else 0,
     )
 
 
-def _matched(requests: Sequence[Request], sockets: Sequence[Socket]) -> dict[int, Socket]:
+def _matched(requests: Sequence[Request], sockets: Sequence[TcpSocket]) -> dict[int, TcpSocket]:
     """The server's view of each connection of the browser, where it is beyond doubt which."""
     received: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for each in requests:
@@ -167,8 +168,8 @@ def _matched(requests: Sequence[Request], sockets: Sequence[Socket]) -> dict[int
     at_server = defaultdict(list)
     for socket in sockets:
         # Connections that the browser opened without a request have carried handshakes only.
-        at_server[socket.local].append(socket)
-    matched: dict[int, Socket] = {}
+        at_server[":".join(map(str, socket.local))].append(socket)
+    matched: dict[int, TcpSocket] = {}
     for address, connections in received.items():
         candidates = sorted(at_server[address], key=lambda socket: -socket.bytes_sent)
         numbers = sorted(connections, key=lambda number: -connections[number])

@@ -18,7 +18,7 @@ _SS = ["ss", "--tcp", "--info", "--numeric", "--no-header", "--oneline"]
 """Established TCP sockets with what the kernel knows of them, a line each."""
 
 
-class TcpSocket(msgspec.Struct, frozen=True):
+class TcpSocket(msgspec.Struct, frozen=True, kw_only=True):
     """An established TCP socket."""
 
     local: tuple[str, int]
@@ -28,8 +28,13 @@ class TcpSocket(msgspec.Struct, frozen=True):
     cwnd_segments: int
     rtt_ms: float | None
     """Smoothed."""
+    mss: int
+    bytes_sent: int
+    """With those sent again."""
+    bytes_received: int
+    segments_out: int
     retransmissions: int
-    """So far."""
+    """Segments sent again so far."""
     subflow: bool
     """It is a subflow of an MPTCP connection."""
 
@@ -66,13 +71,17 @@ def parse_sockets(text: str) -> list[TcpSocket]:
         rtt = values.get("rtt", "").partition("/")[0]
         sockets.append(
             TcpSocket(
-                _address(words[3]),
-                _address(words[4]),
-                next((word for word in info if ":" not in word and word.isalnum()), ""),
-                int(values.get("cwnd", 0)),
-                float(rtt) if rtt else None,
-                int(values.get("retrans", "0/0").rpartition("/")[2]),
-                "tcp-ulp-mptcp" in info,
+                local=_address(words[3]),
+                peer=_address(words[4]),
+                congestion=next((word for word in info if ":" not in word and word.isalnum()), ""),
+                cwnd_segments=int(values.get("cwnd", 0)),
+                rtt_ms=float(rtt) if rtt else None,
+                mss=int(values.get("mss", 0)),
+                bytes_sent=int(values.get("bytes_sent", 0)),
+                bytes_received=int(values.get("bytes_received", 0)),
+                segments_out=int(values.get("segs_out", 0)),
+                retransmissions=int(values.get("retrans", "0/0").rpartition("/")[2]),
+                subflow="tcp-ulp-mptcp" in info,
             )
         )
     return sockets
