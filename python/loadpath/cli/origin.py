@@ -68,7 +68,7 @@ def origin(
         freeze=freeze,
         log=log,
     )
-    with start_origin(settings) as running:
+    with start_origin(settings) as running, suppress(KeyboardInterrupt):
         if json:
             print_json(
                 {
@@ -87,8 +87,7 @@ def origin(
             print(f"command         {running.command_line()}", flush=True)
         for url in running.archive.bodies_missing:
             print_note(f"warning: {url}: no body in the archive; zeros of its size are sent")
-        with suppress(KeyboardInterrupt):
-            running.wait()
+        running.wait()
     if json:
         print_json(running.report())
     else:

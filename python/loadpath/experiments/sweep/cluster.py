@@ -12,6 +12,7 @@ else who reaches the scheduler (docs/guides/sweeps.md).
 
 import asyncio
 import concurrent.futures
+import gc
 import logging
 import os
 import pickle
@@ -19,6 +20,7 @@ import re
 import signal
 import threading
 import time
+import traceback
 import uuid
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -344,7 +346,8 @@ def connected(address: str) -> Iterator[ClusterExecutor]:
         with _explained(f"there is no Dask scheduler at {address}", _START):
             if cluster is address:
                 _check_certificates(address)
-            client = Client(cluster, set_as_default=False)
+            with _collected():
+                client = Client(cluster, set_as_default=False)
         stack.callback(client.close)
         with _explained():
             _await_workers(client, address)
@@ -455,6 +458,21 @@ def _other_engines(ours: str, found: Mapping[str, object]) -> ClusterError:
         ClusterError(f"this is engine {ours}, but {name} {what}{more}"),
         "the whole cluster needs the same version: pip install 'loadpath[cluster]' there",
     )
+
+
+@contextmanager
+def _collected() -> Iterator[None]:
+    """What fails to be made is collected here and now.
+
+    A `Client` that did not connect closes itself when it is collected, which takes a lock of all of
+    Dask's: whoever holds that when the garbage collector comes by would wait for ever.
+    """
+    try:
+        yield
+    except BaseException as error:
+        traceback.clear_frames(error.__traceback__)
+        gc.collect()
+        raise
 
 
 @contextmanager
