@@ -1,6 +1,6 @@
 //! A server with an archive that a test writes down, and clients for it.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test uses a part")]
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -187,7 +187,7 @@ impl Sender {
     }
 
     /// `tcp_fastretrans_alert`.
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, reason = "what one ACK tells, looked at once")]
     fn change_phase(
         &mut self,
         rack: &mut Rack,
