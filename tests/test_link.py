@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import time
@@ -70,11 +69,14 @@ def gone(marker: str) -> bool:
 
 
 def test_a_ping_takes_the_round_trip_and_twice_its_serialisation() -> None:
-    def median(link: Link) -> float:
-        return statistics.median(ping(link, count=15))
+    def fastest(link: Link) -> float:
+        return min(ping(link, count=15))
 
-    rtt, report = on_time(median, LinkSettings(rate="1mbit", rtt_ms=30, delay_down_ms=22.0))
-    assert rtt == pytest.approx(30 + 2 * 84 * 8 / 1000, abs=0.3)
+    rtt, report = on_time(fastest, LinkSettings(rate="1mbit", rtt_ms=30, delay_down_ms=22.0))
+    # What processes take to wake up comes on top, on any machine: less than one serialisation on
+    # each way (`make bench-link` measures it).
+    expected = 30 + 2 * 84 * 8 / 1000
+    assert expected - 0.02 <= rtt <= expected + 0.6
     assert report.up.delivered_packets == report.down.delivered_packets == 15
     assert report.up.offered_bytes == report.down.offered_bytes == 15 * 84
 

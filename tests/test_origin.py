@@ -160,7 +160,8 @@ def test_chromium_loads_a_page_without_misses_over_the_protocol_that_is_asked_fo
     assert loaded == {url.replace("https:", scheme, 1): protocol for url in ENTRIES}
     asked = [json.loads(line) for line in log.read_text().splitlines()]
     assert {line["status"] for line in asked} == {200, 302}
-    assert len({line["connection"] for line in asked}) == sum(report.connections.values())
+    # Chromium may open one ahead that it does not need.
+    assert len({line["connection"] for line in asked}) <= sum(report.connections.values())
 
 
 @pytest.mark.usefixtures("links")

@@ -19,9 +19,30 @@ use loadpath_net::{Direction, SimDuration, SimTime};
 use crate::driver::{Environment, Way};
 use crate::report::Stopwatch;
 
-/// A sleeping thread is woken this long before it is needed, and spins for the rest. Measured: waking
-/// takes less than this on an idle machine.
-const SPIN: SimDuration = SimDuration::from_micros(60);
+/// Bounds of [`WakeUps::margin`]. Measured on a virtual machine of two processors: waking takes 5 to
+/// 20 us while something runs, 100 to 200 us once the processor has been given back.
+const MIN_SPIN: SimDuration = SimDuration::from_micros(60);
+const MAX_SPIN: SimDuration = SimDuration::from_micros(300);
+
+/// How long waking takes lately.
+struct WakeUps {
+    smoothed: SimDuration,
+}
+
+impl WakeUps {
+    /// A thread that has to wait so long is to be woken this long before the end, and spins for the
+    /// rest: a quarter at most beyond the minimum, since a thread of real-time priority that spins
+    /// on and on is stopped by the kernel for 50 ms (sched(7), sched_rt_runtime_us).
+    fn margin(&self, wait: SimDuration) -> SimDuration {
+        SimDuration((2 * self.smoothed.0).min(wait.0 / 4)).clamp(MIN_SPIN, MAX_SPIN)
+    }
+
+    /// Takes in a wake-up by the timer. Single long ones are no reason to spin for longer.
+    fn record(&mut self, late: SimDuration) {
+        let late = late.min(MAX_SPIN);
+        self.smoothed = SimDuration((7 * self.smoothed.0 + late.0) / 8);
+    }
+}
 
 /// Ends a link from another thread.
 #[derive(Debug)]
@@ -74,6 +95,7 @@ pub(crate) struct RealTime<'a> {
     start: Duration,
     scheduling: Option<File>,
     waited_before: SimDuration,
+    wake_ups: WakeUps,
     /// Waits for a processor.
     pub(crate) stalls: Stopwatch,
 }
@@ -104,6 +126,7 @@ impl<'a> RealTime<'a> {
             // Kernels without CONFIG_SCHED_INFO do not have it.
             scheduling: File::open("/proc/thread-self/schedstat").ok(),
             waited_before: SimDuration::ZERO,
+            wake_ups: WakeUps { smoothed: MIN_SPIN },
             stalls: Stopwatch::default(),
         };
         environment.waited_before = environment.waited();
@@ -154,17 +177,24 @@ impl Environment for RealTime<'_> {
     }
 
     fn wait(&mut self, until: Option<SimTime>) -> io::Result<()> {
-        if let Some(until) = until {
-            let now = self.now();
-            if until <= now + SPIN {
-                return Ok(());
+        let alarm = match until {
+            Some(until) => {
+                let now = self.now();
+                let wait = SimDuration(until.0.saturating_sub(now.0));
+                let margin = self.wake_ups.margin(wait);
+                if wait <= margin {
+                    return Ok(());
+                }
+                let alarm = SimTime(until.0 - margin.0);
+                let at = self.start + Duration::from_nanos(alarm.0);
+                self.timer.set(
+                    Expiration::OneShot(TimeSpec::from_duration(at)),
+                    TimerSetTimeFlags::TFD_TIMER_ABSTIME,
+                )?;
+                Some(alarm)
             }
-            let at = self.start + Duration::from_nanos(until.0 - SPIN.0);
-            self.timer.set(
-                Expiration::OneShot(TimeSpec::from_duration(at)),
-                TimerSetTimeFlags::TFD_TIMER_ABSTIME,
-            )?;
-        }
+            None => None,
+        };
         // Which of them it was shows when they are read.
         match self.epoll.wait(&mut [EpollEvent::empty(); 8], EpollTimeout::NONE) {
             Ok(_) | Err(Errno::EINTR) => {}
@@ -173,6 +203,10 @@ impl Environment for RealTime<'_> {
         let waited = self.waited();
         self.stalls.record(waited - self.waited_before);
         self.waited_before = waited;
+        let now = self.now();
+        if let Some(alarm) = alarm.filter(|&alarm| alarm <= now) {
+            self.wake_ups.record(now - alarm);
+        }
         Ok(())
     }
 

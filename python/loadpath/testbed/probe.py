@@ -111,8 +111,9 @@ def _ping(address: str, count: str, interval_s: str) -> list[float]:
         echo.connect((address, 0))
         for number in range(int(count)):
             data = struct.pack("!HH", os.getpid() & 0xFFFF, number & 0xFFFF) + bytes(ECHO_BYTES)
+            request = struct.pack("!BBH", 8, 0, _checksum(b"\x08\x00\x00\x00" + data)) + data
             sent = time.time()
-            echo.send(struct.pack("!BBH", 8, 0, _checksum(b"\x08\x00\x00\x00" + data)) + data)
+            echo.send(request)
             while True:
                 if not select.select([echo], [], [], 60.0)[0]:
                     raise SystemExit(f"no answer from {address}")

@@ -177,7 +177,11 @@ _PROGRAMS: dict[str, Callable[..., None]] = {"serve": _serve, "fetch": _fetch}
 
 def main(arguments: Sequence[str]) -> None:
     """Run an end."""
-    _PROGRAMS[arguments[0]](*arguments[1:])
+    name, *rest = arguments
+    try:
+        _PROGRAMS[name](*rest)
+    except OSError as error:
+        raise SystemExit(f"{name}: {error}") from None
 
 
 if __name__ == "__main__":
