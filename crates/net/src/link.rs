@@ -182,6 +182,11 @@ impl Hop {
         (self.waiting.len() as u64, self.waiting_bytes)
     }
 
+    /// What every packet takes beyond its serialisation and its wait.
+    pub fn delay(&self) -> SimDuration {
+        self.delay
+    }
+
     /// Time spent sending until `now`, for utilisation.
     pub fn busy_by(&self, now: SimTime) -> SimDuration {
         self.counters.busy - self.busy_until.since(now)

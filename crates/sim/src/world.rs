@@ -30,6 +30,7 @@ enum Event {
     ServerTimer { connection: u32 },
     Processed { connection: u32, resource: u32 },
     NameResolved { connection: u32 },
+    Stalled { resource: u32 },
     Browser,
 }
 
@@ -138,6 +139,7 @@ impl Timeline {
 struct Settings {
     protocol: &'static Protocol,
     server_delays: bool,
+    stalls: bool,
     headers_apart: bool,
     priorities: crate::scenario::PriorityKind,
     model: loadpath_web::http::ServerModel,
@@ -223,6 +225,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             settings: Settings {
                 protocol: h.version,
                 server_delays: scenario.server.delays,
+                stalls: b.stalls,
                 headers_apart: scenario.server.headers_apart,
                 priorities: h.priorities,
                 model: scenario.server.model.get(),
@@ -274,6 +277,11 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
                 Event::ServerTimer { connection } => self.server_timer(connection)?,
                 Event::Processed { connection, resource } => self.processed(connection, resource),
                 Event::NameResolved { connection } => self.connect(connection),
+                Event::Stalled { resource } => {
+                    let host = self.page.resources[resource as usize].host;
+                    self.client.request(resource, host);
+                    self.follow_browser();
+                }
                 Event::Browser => {
                     if self.browser_armed == at {
                         self.browser_armed = SimTime::MAX;
@@ -411,7 +419,12 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             t.preloaded = request.preload;
             let resource = &self.page.resources[request.resource as usize];
             self.requested.push(request.resource);
-            self.client.request(request.resource, resource.host);
+            if self.settings.stalls && resource.stalled > SimDuration::ZERO {
+                let at = self.now + resource.stalled;
+                self.timers.push(at, Event::Stalled { resource: request.resource });
+            } else {
+                self.client.request(request.resource, resource.host);
+            }
         }
         while let Some(action) = self.client.poll_action() {
             match action {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use loadpath_net::{Direction, Link, SimTime};
+use loadpath_net::{Direction, Link, SimDuration, SimTime};
 
 use crate::flows::Flows;
 
@@ -89,6 +89,11 @@ impl Duplex {
             Direction::Down => &self.down,
             Direction::Up => &self.up,
         }
+    }
+
+    /// What a small packet takes forth and back, but for its serialisation.
+    pub fn rtt(&self) -> SimDuration {
+        self.down.hop().delay() + self.up.hop().delay()
     }
 
     fn link_mut(&mut self, direction: Direction) -> &mut Link<Vec<u8>> {

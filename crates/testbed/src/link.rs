@@ -149,7 +149,8 @@ impl RunningLink {
             })
             .collect();
         let tap = self.writer.map(|writer| writer.finish(finished.missed));
-        let mut verdict = Verdict::of(&stalls, &paths);
+        let rtts = finished.paths.iter().map(Duplex::rtt);
+        let mut verdict = Verdict::of(&stalls, &paths, rtts.min().unwrap_or_default());
         if let Some(tap) = &tap {
             verdict.judge_tap(tap);
         }

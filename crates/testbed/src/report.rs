@@ -6,9 +6,11 @@ use serde::Serialize;
 
 use crate::driver::{Fate, Observer, Way};
 
-/// 99 of 100 packets may be late by no more than this: what the median RTT of a link may be off by,
-/// both ways together.
+/// 99 of 100 packets may be late by no more than this, or by [`P99_LIMIT`] of the shortest RTT, if
+/// that is more: what the median RTT of a link may be off by, both ways together.
 const P99_LIMIT_MS: f64 = 0.3;
+/// See [`P99_LIMIT_MS`].
+const P99_LIMIT: f64 = 0.01;
 /// No packet may be later than this. Measured on two idle cores at 10 and 100 Mbit/s: at most 0.6 ms
 /// with real-time priority, 6 to 14 ms without.
 const MAX_LIMIT_MS: f64 = 5.0;
@@ -145,12 +147,13 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Judges by the stalls and by both directions of each path.
-    pub fn of(stalls: &Percentiles, paths: &[PathReport]) -> Verdict {
+    /// Judges by the stalls and by both directions of each path, of which the shortest has this RTT.
+    pub fn of(stalls: &Percentiles, paths: &[PathReport], rtt: SimDuration) -> Verdict {
+        let p99_limit_ms = P99_LIMIT_MS.max(P99_LIMIT * 1e3 * rtt.as_secs_f64());
         let mut reasons = Vec::new();
         let mut judge = |what: &str, p: &Percentiles| {
             for (name, value, limit) in
-                [("99 % of", p.p99_ms, P99_LIMIT_MS), ("the latest of", p.max_ms, MAX_LIMIT_MS)]
+                [("99 % of", p.p99_ms, p99_limit_ms), ("the latest of", p.max_ms, MAX_LIMIT_MS)]
             {
                 if value > limit {
                     reasons.push(format!(
@@ -296,9 +299,13 @@ mod tests {
         recorder.report(UP, &link, end, device_drops)
     }
 
-    fn judge(up: DirectionReport) -> Verdict {
+    fn judge_with(up: DirectionReport, rtt: SimDuration) -> Verdict {
         let down = Recorder::new(1).report(DOWN, &link(), SimTime::ZERO, 0);
-        Verdict::of(&Percentiles::default(), &[PathReport { down, up }])
+        Verdict::of(&Percentiles::default(), &[PathReport { down, up }], rtt)
+    }
+
+    fn judge(up: DirectionReport) -> Verdict {
+        judge_with(up, SimDuration::from_millis(30))
     }
 
     #[test]
@@ -322,6 +329,13 @@ mod tests {
         let refused = judge(report(SimDuration::ZERO, false, 3));
         assert_eq!(refused.reasons, ["5 packets up dropped by a device, not by the link"]);
         assert!(!late.ok && !refused.ok);
+    }
+
+    #[test]
+    fn packets_may_be_late_by_a_hundredth_of_the_round_trip() {
+        let late = report(SimDuration::from_micros(800), true, 0);
+        assert!(judge_with(late.clone(), SimDuration::from_millis(100)).ok);
+        assert!(!judge_with(late, SimDuration::from_millis(70)).ok);
     }
 
     #[test]

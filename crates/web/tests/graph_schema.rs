@@ -29,6 +29,7 @@ fn full() -> PageGraph {
         mime_type: "text/html".into(),
         size_bytes: 50,
         server_delay_ms: Some(1.5),
+        stalled_ms: Some(0.5),
         original: original.map(str::to_string),
         server_delay_source: Some(DelaySource::Timing),
         cached: true,

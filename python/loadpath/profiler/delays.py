@@ -33,6 +33,8 @@ __all__ = [
     "ServerDelays",
     "apply_delays",
     "delay_type",
+    "keyed_resources",
+    "request_keys",
     "server_delays",
 ]
 
@@ -276,12 +278,13 @@ def _read_pass(folder: Path, measured: _Measured, warnings: list[str]) -> list[_
 
 
 def _samples(requests: Iterable[Request]) -> list[_Sample]:
-    keys = _keys((r.url, r.method) for r in requests)
+    keys = request_keys((r.url, r.method) for r in requests)
     found = zip(keys, requests, strict=True)
     return [_Sample(key, request) for key, request in found if not _is_local(request.url)]
 
 
-def _keys(named: Iterable[tuple[str, str]]) -> list[Key]:
+def request_keys(named: Iterable[tuple[str, str]]) -> list[Key]:
+    """Requests by name, numbered among their likes, as they are sent."""
     count: Counter[tuple[str, str]] = Counter()
     keys = []
     for url, method in named:
@@ -603,17 +606,22 @@ def delay_type(method: str, mime_type: str) -> str:
     return "text" if mime_type.startswith("text/") else "other"
 
 
+def keyed_resources(graph: dict[str, Any]) -> Iterator[tuple[Key, dict[str, Any]]]:
+    """The resources of a page graph (as JSON values) in order of sending, with their keys."""
+    resources = [a for a in graph["activities"] if a["type"] == "resource"]
+    resources.sort(key=lambda resource: resource.get("recorded_sent_ms", 0.0))
+    keys = request_keys((r["url"], r.get("method", "GET")) for r in resources)
+    yield from zip(keys, resources, strict=True)
+
+
 def apply_delays(graph: dict[str, Any], delays: ServerDelays) -> None:
     """Give the resources of a page graph (as JSON values) their server delays.
 
     Resources that another's response serves, or a cache, get none; nor do those whose delay is not
     known, for which the simulation draws from the distribution of the type.
     """
-    resources = [a for a in graph["activities"] if a["type"] == "resource"]
-    resources.sort(key=lambda resource: resource.get("recorded_sent_ms", 0.0))
     known = {(d.url, d.method, d.ordinal): d for d in delays.requests}
-    keys = _keys((r["url"], r.get("method", "GET")) for r in resources)
-    for key, resource in zip(keys, resources, strict=True):
+    for key, resource in keyed_resources(graph):
         found = known.get(key)
         if found is None or found.delay_ms is None:
             continue

@@ -29,7 +29,6 @@ from loadpath.validation.store import Block, LoadKey, LoadStore, StoredLoad
 __all__ = [
     "BLOCK_S",
     "CONTROL_LOADS",
-    "MAX_MOVED",
     "Job",
     "Measurement",
     "browser_version",
@@ -37,13 +36,10 @@ __all__ = [
 ]
 
 BLOCK_S = 300.0
-"""Loads between two controls; what a rejected block costs."""
+"""Loads between two controls."""
 
 CONTROL_LOADS = 7
 """Of which the median counts: single loads of a small page spread by 5 to 10 %."""
-
-MAX_MOVED = 0.05
-"""Change of the control by which a block is rejected."""
 
 ATTEMPTS = 4
 """Of a load that does not count, before it is given up."""
@@ -97,8 +93,8 @@ class Measurement:
     loader: Loader = load_over_link
     idle: Callable[[float, Callable[[str], object]], None] = wait_until_idle
     clock: Callable[[], float] = time.monotonic
-    _blocks: dict[str, bool] = field(default_factory=dict)
-    """Verdicts of blocks that were read."""
+    _blocks: dict[str, Block] = field(default_factory=dict)
+    """Those that were read."""
 
     def loads(self, job: Job) -> list[StoredLoad]:
         """All attempts at a load, in order."""
@@ -110,7 +106,7 @@ class Measurement:
     def counted(self, job: Job) -> Load | None:
         """The load that counts, if there is one."""
         for stored in self.loads(job):
-            if stored.load.believed and self._accepted(stored.block):
+            if self._counts(stored):
                 return stored.load
         return None
 
@@ -155,7 +151,7 @@ class Measurement:
                     break
                 done += made
                 after = self._control()
-                self._judge(block, before, after)
+                self._end(block, before, after)
                 before = after
 
     def probe(self, page: ValidationPage, http: Http, *, make: bool = True) -> Load | None:
@@ -211,30 +207,25 @@ class Measurement:
             "an end on an idle machine"
         )
 
-    def _judge(self, block: str, before: list[float], after: list[float]) -> None:
-        moved = median(after) / median(before) - 1
-        accepted = abs(moved) <= MAX_MOVED
-        self.store.keep_block(
-            Block(
-                id=block,
-                ended=_now(),
-                before_ms=before,
-                after_ms=after,
-                moved=moved,
-                accepted=accepted,
+    def _end(self, block: str, before: list[float], after: list[float]) -> None:
+        ended = Block(id=block, ended=_now(), before_ms=before, after_ms=after)
+        self.store.keep_block(ended)
+        if not ended.accepts(median(before)):
+            self.note(
+                f"the machine changed: its control load takes {ended.moved_ms:+.0f} ms of "
+                f"{median(before):.0f}; short loads are made again"
             )
-        )
-        self._blocks[block] = accepted
-        if not accepted:
-            self.note(f"block rejected: its control load moved by {moved:+.1%}")
 
-    def _accepted(self, block: str) -> bool:
-        if block not in self._blocks:
-            found = self.store.block(block)
-            if found is None:
+    def _counts(self, stored: StoredLoad) -> bool:
+        load, block = stored.load, self._blocks.get(stored.block)
+        if load.load_ms is None or not load.believed:
+            return False
+        if block is None:
+            block = self.store.block(stored.block)
+            if block is None:
                 return False
-            self._blocks[block] = found.accepted
-        return self._blocks[block]
+            self._blocks[block.id] = block
+        return block.accepts(load.load_ms)
 
     def _key(self, job: Job, attempt: int) -> LoadKey:
         return self._key_of(job.page, job.network.name, job.http, job.run, attempt)

@@ -3,11 +3,12 @@
     STORE/loads/AB/DIGEST.json     one load; DIGEST is of all that decides what it measures
           blocks/ID.json           control loads before and after a stretch of loads, a verdict
 
-Files appear whole or not at all. A load counts if it is believed and its block was accepted.
+Files appear whole or not at all. A load counts if it is believed and its block accepts it.
 """
 
 import hashlib
 from pathlib import Path
+from statistics import median
 from typing import TypeVar
 
 import msgspec
@@ -16,7 +17,10 @@ from loadpath.errors import StoreError
 from loadpath.output import write_atomic
 from loadpath.testbed.load import Http, Load
 
-__all__ = ["Block", "LoadKey", "LoadStore", "StoredLoad"]
+__all__ = ["MAX_MOVED", "Block", "LoadKey", "LoadStore", "StoredLoad"]
+
+MAX_MOVED = 0.05
+"""Of a load: by how much the control loads before and after its block may differ."""
 
 _T = TypeVar("_T")
 
@@ -60,9 +64,15 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     ended: str
     before_ms: list[float]
     after_ms: list[float]
-    moved: float
-    """Change of the median of the control loads, as a fraction."""
-    accepted: bool
+
+    @property
+    def moved_ms(self) -> float:
+        """Change of the median of the control loads."""
+        return median(self.after_ms) - median(self.before_ms)
+
+    def accepts(self, load_ms: float) -> bool:
+        """Whether so long a load is to be believed: what the machine adds or takes is little of it."""
+        return abs(self.moved_ms) <= MAX_MOVED * load_ms
 
 
 class LoadStore:

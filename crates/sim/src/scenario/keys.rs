@@ -710,6 +710,11 @@ sections! {
         pcp ThreadKind::Page, "thesis section 3.7.2: one",
         linux ThreadKind::Process, "Chromium's site isolation";
 
+        #[doc = "Requests wait for as long as the browser took to hand them to its network stack."]
+        stalls: bool, (),
+        pcp false, "thesis section 3.2",
+        linux true, "Chromium: requests pass from the renderer to the network service";
+
         #[doc = "Execute main-thread work outside the thesis's rules (style, layout, paint)."]
         other_main_thread_work: bool, (),
         pcp false, "thesis section 3.2",

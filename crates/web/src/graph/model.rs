@@ -107,6 +107,11 @@ pub struct Resource {
     /// Measured server processing delay; absent: drawn from the distribution of the type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_delay_ms: Option<f64>,
+    /// What the browser itself takes from asking for the resource until its network stack acts on it,
+    /// waits for a connection left out (part of what DevTools calls "Stalled"); executed by the
+    /// `linux` profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled_ms: Option<f64>,
     /// Id of another resource whose response serves this one (session cache, redirect). That one has
     /// no original itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]

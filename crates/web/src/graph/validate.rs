@@ -26,7 +26,7 @@ pub const MAX_ID_BYTES: usize = 1000;
 pub(super) fn allowed(field: &str) -> &'static str {
     match field {
         "size_bytes" | "offset_bytes" => "a whole number of bytes, 0 to 1099511627776",
-        "duration_ms" | "timeout_ms" | "server_delay_ms" => "0 to 3600000 ms",
+        "duration_ms" | "timeout_ms" | "server_delay_ms" | "stalled_ms" => "0 to 3600000 ms",
         "recorded_sent_ms" | "recorded_received_ms" | "recorded_start_ms" | "recorded_busy_ms" => {
             "0 to 86400000 ms"
         }
@@ -275,6 +275,9 @@ impl ActivityCheck<'_> {
         check_size("size_bytes", resource.size_bytes)?;
         if let Some(delay) = resource.server_delay_ms {
             check_duration("server_delay_ms", delay)?;
+        }
+        if let Some(stalled) = resource.stalled_ms {
+            check_duration("stalled_ms", stalled)?;
         }
         check_recorded("recorded_sent_ms", resource.recorded_sent_ms)?;
         check_recorded("recorded_received_ms", resource.recorded_received_ms)?;

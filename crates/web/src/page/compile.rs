@@ -205,6 +205,7 @@ impl<'g> Compiler<'g> {
                 host,
                 size_bytes: r.size_bytes,
                 server_delay: r.server_delay_ms.map(SimDuration::from_millis_f64),
+                stalled: r.stalled_ms.map(SimDuration::from_millis_f64).unwrap_or_default(),
                 delay_class: DelayClass::of(&r.method, &r.mime_type),
                 priorities: priorities[graph_index as usize],
                 key,

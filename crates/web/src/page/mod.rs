@@ -74,6 +74,8 @@ pub struct PageResource {
     pub size_bytes: u64,
     /// Measured server processing delay; `None`: draw from the distribution of `delay_class`.
     pub server_delay: Option<SimDuration>,
+    /// What the browser takes before its network stack acts.
+    pub stalled: SimDuration,
     /// Which distribution of server delays applies.
     pub delay_class: DelayClass,
     /// Priorities by scheme.

@@ -27,6 +27,9 @@ LEAST_MS = 0.05
 UNEXPLAINED = "unexplained"
 RULES = "rules"
 
+RESPONSE = "response"
+"""Kind of the work at the beginning of a response; of a document's it is the navigation's commit."""
+
 _ARRIVALS = frozenset({"ResourceReceiveResponse", "ResourceReceivedData", "ResourceFinish"})
 
 
@@ -70,14 +73,14 @@ def _divide(
     for other in rendering:
         yield _Share(other.kind, other.duration, thread, other.start, other.frame)
     rest = max(0.0, task.duration - ran - parsed - sum(w.duration for w in rendering))
-    arrived, sent = _requests(task)
+    arrived, kind, sent = _requests(task)
     if computations:
         yield _Share("task", rest, thread, task.end, computation=computations[-1])
     elif parsed:
         frame = next(w.frame for w in work if w.kind == "parse")
         yield _Share("task", rest, thread, task.end, frame)
     elif arrived:
-        yield _Share("loading", rest, thread, task.start, request=arrived)
+        yield _Share(kind, rest, thread, task.start, request=arrived)
     elif rendering:
         yield _Share(rendering[0].kind, rest, thread, task.start, rendering[0].frame)
     elif sent:
@@ -92,15 +95,18 @@ def _task_of(found: Slice) -> Slice:
     return found
 
 
-def _requests(task: Slice) -> tuple[str, str]:
-    """The request whose response a task handles; the frame for which it sends some."""
+def _requests(task: Slice) -> tuple[str, str, str]:
+    """The request whose response a task handles, and how; the frame for which it sends some."""
     arrived = sent = ""
+    kind = "loading"
     for found in task.walk():
         if found.name in _ARRIVALS:
             arrived = str(found.data.get("requestId", ""))
+            if found.name == "ResourceReceiveResponse":
+                kind = RESPONSE
         elif found.name == "ResourceSendRequest":
             sent = str(found.data.get("frame", ""))
-    return arrived, sent
+    return arrived, kind, sent
 
 
 @dataclass
@@ -141,13 +147,15 @@ def other_totals(recording: Recording) -> dict[str, float]:
 def add_other_work(builder: "Builder") -> None:
     """An activity for each trigger and kind of work before the load event.
 
-    What a main thread does with a response comes before whatever waits for the resource.
+    What a main thread does with a response comes before whatever waits for the resource, and a
+    navigation's commit before the document is parsed.
     """
     totals = other_totals(builder.recording)
     timings = [other_totals(recording) for recording in builder.timings]
     amounts: dict[tuple[str, str], float] = defaultdict(float)
     triggers: dict[str, Node] = {}
     frames: dict[str, int] = {}
+    first_chunks = _first_chunks(builder)
     by_id = {r.id: r for r in builder.requests if r.redirected_to is None and not r.refers_to}
     for share in _shares(builder.recording):
         if share.kind in (RULES, UNEXPLAINED):
@@ -158,11 +166,12 @@ def add_other_work(builder: "Builder") -> None:
         trigger = trigger or _trigger(builder, share)
         if trigger is None:
             continue
-        amounts[trigger.id, share.kind] += share.amount * _scale(share.kind, totals, timings)
+        kind = share.kind
+        if kind == RESPONSE:
+            kind = "commit" if trigger.id in first_chunks else "loading"
+        amounts[trigger.id, kind] += share.amount * _scale(share.kind, totals, timings)
         triggers[trigger.id] = trigger
         frames.setdefault(trigger.id, builder.frame(frame))
-    documents = {d.request.key for shown in builder.documents.values() for d in shown if d.request}
-    chunked = {node.id for key, node in builder.resource_of.items() if key in documents}
     for number, ((trigger_id, kind), amount) in enumerate(amounts.items()):
         if amount < LEAST_MS * 1000.0:
             continue
@@ -175,9 +184,26 @@ def add_other_work(builder: "Builder") -> None:
             kind=kind,
             duration_ms=round(amount / 1000.0, 4),
         )
-        if kind == "loading" and trigger_id not in chunked:
+        if kind == "commit":
+            chunk = first_chunks[trigger_id]
+            node.after(*(each for each in chunk.parents.values() if each.type == "download_chunk"))
+            chunk.after(node)
+            continue
+        if kind == "loading" and trigger_id not in first_chunks:
             builder.nodes.insert_after(trigger, node)
         node.after(trigger)
+
+
+def _first_chunks(builder: "Builder") -> dict[str, Node]:
+    """The first parse chunk of each document, by the id of its resource."""
+    found = {}
+    for shown in builder.documents.values():
+        for document in shown:
+            if document.request is not None and document.chunks:
+                resource = builder.resource_of.get(document.request.key)
+                if resource is not None:
+                    found[resource.id] = document.chunks[0]
+    return found
 
 
 def _scale(kind: str, totals: dict[str, float], timings: list[dict[str, float]]) -> float:

@@ -366,6 +366,7 @@ fn resource(from: PcpResource, delays: &MeasuredDelays<'_>, report: &mut ImportR
         mime_type: from.mime_type,
         size_bytes: from.size,
         server_delay_ms: if over_http { delay.map(ms) } else { None },
+        stalled_ms: None,
         original: from.original_resource,
         server_delay_source: None,
         cached: from.cached,
