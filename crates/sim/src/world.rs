@@ -192,6 +192,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         let b = &scenario.browser;
         let config = BrowserConfig {
             preloader: b.preloader,
+            preload_on_arrival: b.preload_on_arrival,
             timers: b.timers,
             timer_clamp: SimDuration::from_millis_f64(b.timer_clamp_ms),
             threads: match b.main_threads {

@@ -132,6 +132,21 @@ fn graph_with_load(mut b: Builder) -> PageGraph {
 }
 
 #[test]
+fn a_request_leaves_later_by_what_it_stalled_in_the_browser() {
+    let mut b = document(1000);
+    let ActivityKind::Resource(root) = &mut b.graph.activities[0].kind else { unreachable!() };
+    root.stalled_ms = Some(7.0);
+    b.add("a", image_at("http://example.com/a"), &[ROOT]);
+    let ActivityKind::Resource(a) = &mut b.graph.activities.last_mut().unwrap().kind else {
+        unreachable!()
+    };
+    a.stalled_ms = Some(2.5);
+    let graph = b.load(&["a"]).clone();
+    let without = plt_ms(&graph, &[]);
+    assert_ms(plt_ms(&graph, &[("browser.stalls", "true")]), without + 9.5);
+}
+
+#[test]
 fn the_end_of_a_resource_is_acknowledged_at_once_if_push_says_so() {
     // Two images of one segment on an HTTP/2 connection with a window of one segment (9 bytes of frame
     // header each for headers and data): the second leaves when the first is acknowledged.

@@ -84,6 +84,23 @@ fn without_preloader_the_parser_requests_everything_itself() {
 }
 
 #[test]
+fn a_preloader_of_what_arrives_does_not_wait_for_a_script_to_block_the_parser() {
+    let page = compile(&blocked_graph());
+    let on_arrival = BrowserConfig { preload_on_arrival: true, ..config() };
+    let mut browser = ByHand::start(&page, &on_arrival);
+    browser.bytes(ROOT, 300).until(0.5);
+    assert_eq!(browser.requests(), [ROOT, "file (preload)"], "while the first chunk is parsed");
+    browser.bytes(ROOT, 600);
+    assert_eq!(browser.requests(), ["sheet (preload)", "photo (preload)", "async_file (preload)"]);
+    browser.complete("file").until(30.0).bytes(ROOT, 900);
+    assert_eq!(browser.requests(), ["frame", "font", "last (preload)"]);
+    let without = BrowserConfig { preloader: false, ..on_arrival };
+    let mut browser = ByHand::start(&page, &without);
+    browser.bytes(ROOT, 600).until(0.5);
+    assert_eq!(browser.requests(), [ROOT]);
+}
+
+#[test]
 fn text_that_arrives_while_the_parser_is_blocked_is_scanned_as_it_arrives() {
     let page = compile(&blocked_graph());
     let mut browser = ByHand::start(&page, &config());

@@ -695,6 +695,11 @@ sections! {
         pcp true, "thesis section 3.7.5",
         linux true, "Chromium's preload scanner";
 
+        #[doc = "The preloader looks at text as it arrives, not only while the parser waits for a script."]
+        preload_on_arrival: bool, (),
+        pcp false, "thesis section 3.7.5",
+        linux true, "Chromium, html_document_parser.cc: what is appended is scanned before it is parsed";
+
         #[doc = "Timers wait for their timeouts."]
         timers: bool, (),
         pcp true, "thesis section 3.7.2",

@@ -7,6 +7,8 @@ use loadpath_net::SimDuration;
 pub struct BrowserConfig {
     /// Scan ahead for resources while a parser waits for a script (section 3.7.5, "Preloading").
     pub preloader: bool,
+    /// Scan all text that has arrived once the parser has begun, whether it waits or not.
+    pub preload_on_arrival: bool,
     /// Let timers wait for their timeouts; without, they are due at once.
     pub timers: bool,
     /// Least timeout of deeply nested timers.
@@ -24,6 +26,7 @@ impl Default for BrowserConfig {
     fn default() -> Self {
         BrowserConfig {
             preloader: true,
+            preload_on_arrival: false,
             timers: true,
             // Section 3.7.2: Chrome's 4 ms, beyond five levels.
             timer_clamp: SimDuration::from_millis(4),

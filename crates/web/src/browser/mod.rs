@@ -109,6 +109,8 @@ struct Preloader {
     clones: Queue,
     /// The last piece of the script that the frame's parser last waited for, or [`NONE`].
     blocked_until: u32,
+    /// The parser had something to parse.
+    begun: bool,
 }
 
 /// The link of a parse chunk that has no clone yet.
@@ -141,7 +143,7 @@ impl<'p> Browser<'p> {
             fetches: vec![Fetch::IDLE; page.slots as usize],
             waiting_links: vec![NONE; count],
             preloaders: vec![
-                Preloader { clones: Queue::EMPTY, blocked_until: NONE };
+                Preloader { clones: Queue::EMPTY, blocked_until: NONE, begun: false };
                 page.frames.len()
             ],
             preload_links: vec![NOT_CLONED; count],
@@ -314,7 +316,14 @@ impl<'p> Browser<'p> {
         self.began[activity as usize] = Began { after: self.completing, at: now };
         let page = self.page;
         match page.activities[activity as usize].step {
-            Step::Parse { .. } | Step::Evaluate { .. } | Step::Event { .. } => {
+            Step::Parse { frame } => {
+                if self.config.preload_on_arrival && !self.preloaders[frame as usize].begun {
+                    self.preloaders[frame as usize].begun = true;
+                    self.preload(now, frame);
+                }
+                self.enqueue(now, activity);
+            }
+            Step::Evaluate { .. } | Step::Event { .. } => {
                 self.enqueue(now, activity);
             }
             Step::OtherWork { .. } if self.config.other_main_thread_work => {
@@ -471,13 +480,14 @@ impl<'p> Browser<'p> {
         }
     }
 
-    /// Drains the preload queue of a frame while its parser waits for a script: requests the style
-    /// sheets, scripts and images of text that the parser has not reached.
+    /// Drains the preload queue of a frame while its parser waits for a script, or at any time once it
+    /// has begun: requests the style sheets, scripts and images of text that the parser has not reached.
     fn preload(&mut self, now: SimTime, frame: u32) {
         let page = self.page;
-        let preloader = &mut self.preloaders[frame as usize];
-        let until = preloader.blocked_until;
-        if until == NONE || self.complete[until as usize] {
+        let Preloader { begun, blocked_until: until, .. } = self.preloaders[frame as usize];
+        let blocked = until != NONE && !self.complete[until as usize];
+        let open = if self.config.preload_on_arrival { begun } else { blocked };
+        if !open {
             return;
         }
         while let Some(parse_chunk) =
