@@ -89,13 +89,14 @@ def record(
     profiles: int,
     runs: int,
     plain_runs: int = 3,
+    versions: Sequence[HttpVersion] = HTTP_VERSIONS,
 ) -> None:
     """Record the profiles that are not there yet."""
     wanted = [
         (page, http, number)
         for number in range(1, profiles + 1)
         for page in pages
-        for http in HTTP_VERSIONS
+        for http in versions
     ]
     left = [job for job in wanted if not folder_of(work, *job).is_dir()]
     if not left:

@@ -92,12 +92,19 @@ def _graph(folder: Path, name: str) -> Page:
     return Page.from_json(graph_text(graph).encode(), f"the graph of {folder}")
 
 
-def _usable(profiles: Path, sites: Sequence[Site], names: Sequence[str]) -> list[tuple[Site, str]]:
+def _profiled(server: str) -> Sequence[HttpVersion]:
+    """What is profiled: the origin replays HTTP/2, whose URLs all protocols can have."""
+    return HTTP_VERSIONS if server == "nginx" else ("h2",)
+
+
+def _usable(
+    profiles: Path, sites: Sequence[Site], names: Sequence[str], server: str
+) -> list[tuple[Site, str]]:
     """Pages of which there are profiles; others are left out with a note."""
     usable = []
     for site in sites:
         for name in site.pages:
-            folders = [folder_of(profiles, name, http, 1) for http in HTTP_VERSIONS]
+            folders = [folder_of(profiles, name, http, 1) for http in _profiled(server)]
             if name not in names:
                 continue
             if all((folder / ARCHIVE_FILE).is_file() for folder in folders):
@@ -114,7 +121,6 @@ def _validation_pages(
     if server == "nginx":
         yield [nginx_page(profiles, site, name) for site, name in usable]
         return
-    # The URLs of these are https, which all protocols can have.
     sources = [str(folder_of(profiles, name, "h2", 1)) for _, name in usable]
     names = [name for _, name in usable]
     with validation_pages([*sources, *(f"example:{name}" for name in examples)]) as pages:
@@ -148,7 +154,7 @@ def study(
     sites = [site for site in sites if set(site.pages) & set(names)]
     profiles = work / "profiles"
     if measure:
-        record(profiles, sites, names, 1, TIMING_RUNS, PLAIN_RUNS)
+        record(profiles, sites, names, 1, TIMING_RUNS, PLAIN_RUNS, _profiled(server))
     protocols: Sequence[Http] = ("h1", "h2") if server == "nginx" else ("h1", "h2", "h3")
     options = ValidationOptions(
         networks=networks,
@@ -166,7 +172,7 @@ def study(
     with (
         _validation_pages(
             profiles,
-            _usable(profiles, sites, names),
+            _usable(profiles, sites, names, server),
             server,
             EXAMPLES if examples else (),
         ) as pages,

@@ -110,11 +110,16 @@ class Load:
     early_hints_ms: float | None = None
     connect: dict[str, float] = field(default_factory=dict)
     """dnsStart, dnsEnd, connectStart, ... after the start of the request."""
+    handed_over_ms: float = 0.0
+    """From when it was asked for to when the network service began with it."""
+    send_start_ms: float = 90.0
+    """After the network service began."""
+    priority: str = "High"
 
     def events(self, identity: str) -> list[dict[str, Any]]:
         """What DevTools says of it."""
         sent_s = self.sent_ms / 1000
-        request = {"url": self.url, "method": self.method}
+        request = {"url": self.url, "method": self.method, "initialPriority": self.priority}
         events: list[tuple[str, dict[str, Any]]] = [
             ("requestWillBeSent", {"request": request, "timestamp": sent_s, "type": "Other"})
         ]
@@ -142,8 +147,8 @@ class Load:
                     absent
                     | self.connect
                     | {
-                        "requestTime": sent_s,
-                        "sendStart": 90.0,
+                        "requestTime": sent_s + self.handed_over_ms / 1000,
+                        "sendStart": self.send_start_ms,
                         "sendEnd": 100.0,
                         "receiveHeadersStart": 100 + first_ms,
                         "receiveHeadersEnd": 100 + self.waited_ms,

@@ -1,7 +1,9 @@
 """Validation: cells, the store, blocks between controls, errors, reports, kept predictions."""
 
 import csv
+import errno
 import io
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ import pytest
 from conftest import ROOT, Loadpath
 from loadpath.api import load_graph, simulate
 from loadpath.errors import LinkError, LoadpathError, ScenarioError, StoreError
+from loadpath.output import write_atomic
 from loadpath.parameters import Parameters
 from loadpath.testbed import Link, LinkSettings
 from loadpath.testbed.load import Http, Load, Request
@@ -262,6 +265,27 @@ def test_a_store_that_cannot_be_used_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LoadpathError, match="cannot"):
         measurement(tmp_path / "file", FakeLoads()).measure(jobs(1))
+
+
+def test_a_full_disk_ends_it_and_loses_no_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = 0
+
+    def full(path: Path, content: bytes, *, force: bool) -> None:
+        nonlocal written
+        written += 1
+        if written == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        write_atomic(path, content, force=force)
+
+    monkeypatch.setattr("loadpath.validation.store.write_atomic", full)
+    found = measurement(tmp_path, FakeLoads())
+    with pytest.raises(StoreError, match="No space left on device"):
+        found.measure(jobs(1))
+    assert [len(found.loads(job)) for job in jobs(1)] == [1, 0]
+    found.measure(jobs(1))
+    assert all(found.counted(job) is not None for job in jobs(1))
 
 
 def test_errors_are_those_of_arithmetic() -> None:

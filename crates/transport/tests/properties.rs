@@ -89,6 +89,7 @@ fn several() -> impl Strategy<Value = MultipathConfig> {
         PathScheduler::Blest,
         PathScheduler::Ecf,
         PathScheduler::Otias,
+        PathScheduler::Linux,
         PathScheduler::StreamSimple,
         PathScheduler::Stream,
     ];

@@ -3,9 +3,9 @@
 A request passes from the renderer to the network service, on threads that are busy with other
 things; a navigation passes through the browser process first. DevTools has both ends: when it was
 asked for, and when the network stack began to look the name up, to connect, or, on a connection
-that was there, to send. Waits for a connection are left out, since they depend on the network: so is
-how long Chromium's scheduler keeps back what can be delayed (priorities below medium), which gets
-what the others take at most.
+that was there, to send. Waits for a connection are left out, since they depend on the network. So
+is how long Chromium's scheduler keeps back what can be delayed (priorities below medium), which
+gets what the others take at most.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ DELAYABLE = frozenset({"Low", "VeryLow"})
 
 
 def request_stalls(profile: Path) -> dict[Key, float]:
-    """Stalls in ms, medians over a profile's timing passes; a pass that cannot be read is left out."""
+    """Stalls in ms, medians over a profile's timing passes that can be read."""
     samples: dict[Key, list[float]] = defaultdict(list)
     delayable: set[Key] = set()
     roots: set[Key] = set()

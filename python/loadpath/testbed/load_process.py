@@ -36,6 +36,11 @@ from loadpath.testbed.load import PageLoad, Request
 __all__ = ["Failure", "Order", "requests_of"]
 
 
+SETTLE_S = 0.5
+"""What a browser that was just started still does: people's have long been started. Measured: what
+a navigation takes before its name is looked up falls from 12.5 to 8.5 ms."""
+
+
 class Order(msgspec.Struct, kw_only=True):
     """The line that is read."""
 
@@ -126,6 +131,7 @@ async def _load(order: Order, owner: _Owner) -> PageLoad:
             await watch.wait_for(watch.main, REPLY_TIMEOUT_S)
             tree = await watch.call("Page.getFrameTree", timeout_s=REPLY_TIMEOUT_S)
             watch.expect_navigation(tree["frameTree"]["frame"]["loaderId"])
+            await asyncio.sleep(SETTLE_S)
             reason = await navigate(order.url, watch)
             navigation = await ask(watch)
             await ask_for_paint(watch, navigation)

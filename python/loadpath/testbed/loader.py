@@ -42,7 +42,7 @@ __all__ = [
     "wait_until_idle",
 ]
 
-LOADER_VERSION = 1
+LOADER_VERSION = 2
 """Loads of another number are not comparable: it grows when flags or what times mean change."""
 
 PROTOCOLS: dict[Http, str] = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}

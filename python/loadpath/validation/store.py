@@ -71,7 +71,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
         return median(self.after_ms) - median(self.before_ms)
 
     def accepts(self, load_ms: float) -> bool:
-        """Whether so long a load is to be believed: what the machine adds or takes is little of it."""
+        """Whether so long a load counts: what the machine adds or takes is little of it."""
         return abs(self.moved_ms) <= MAX_MOVED * load_ms
 
 

@@ -128,7 +128,7 @@ choice!(Join {
 choice!(PathScheduler {
     "lowest-rtt" => PathScheduler::LowestRtt, "round-robin" => PathScheduler::RoundRobin,
     "redundant" => PathScheduler::Redundant, "blest" => PathScheduler::Blest,
-    "ecf" => PathScheduler::Ecf, "otias" => PathScheduler::Otias,
+    "ecf" => PathScheduler::Ecf, "otias" => PathScheduler::Otias, "linux" => PathScheduler::Linux,
     "stream-simple" => PathScheduler::StreamSimple, "stream" => PathScheduler::Stream,
 });
 choice!(Estimator { "loop" => Estimator::Loop, "closed-form" => Estimator::ClosedForm });

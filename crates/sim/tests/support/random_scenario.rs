@@ -77,15 +77,17 @@ const OUTAGES: &[&str] =
     &["network.down_at_ms", "network.up_at_ms", "path2.down_at_ms", "path2.up_at_ms"];
 const LATER_NAMES: &[&str] = &["spdy/2", "spdy"];
 
-/// Those that came with the mechanisms of the kernel, later still.
+/// Those that came with the mechanisms of the kernel and of Chromium, later still.
 const KERNEL_KEYS: &[&str] = &[
+    "browser.stalls",
+    "browser.preload_on_arrival",
     "transport.acks",
     "transport.receive_window_tuning",
     "transport.prr",
     "transport.frto",
     "transport.cubic",
 ];
-const KERNEL_NAMES: &[&str] = &["rack", "hystart-linux"];
+const KERNEL_NAMES: &[&str] = &["rack", "hystart-linux", "linux"];
 
 /// Up to when keys and names came.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

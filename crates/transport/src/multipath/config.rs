@@ -85,6 +85,8 @@ pub enum PathScheduler {
     Ecf,
     /// Out-of-order transmission for in-order arrival.
     Otias,
+    /// The kernel's default: bursts to the subflow that drains first.
+    Linux,
     /// The Stream Scheduler without look-ahead (thesis Algorithm 6).
     StreamSimple,
     /// The Stream Scheduler with look-ahead (thesis Algorithm 7).

@@ -3,7 +3,7 @@
 //! The connection holds what is unsent, numbers data when they are first sent, and keeps the window that
 //! the other side offers; a subflow has its own sequence numbers, congestion window and recovery. Whenever
 //! a subflow has room the scheduler decides what it sends, so nothing waits on a subflow ahead of its
-//! window (but with OTIAS, whose idea that is).
+//! window (but with OTIAS and the kernel's scheduler, whose idea that is).
 //!
 //! Deviations from the RFCs. Closing: the subflows send FIN, which stands for DATA_FIN too, once all data
 //! are acknowledged on the connection. A closed window is probed by PSH/ACK, which is answered at once,

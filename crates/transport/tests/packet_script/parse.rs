@@ -512,6 +512,7 @@ fn set(config: &mut MultipathConfig, key: &str, value: &str) -> Result<(), Strin
                 ("blest", PathScheduler::Blest),
                 ("ecf", PathScheduler::Ecf),
                 ("otias", PathScheduler::Otias),
+                ("linux", PathScheduler::Linux),
                 ("stream_simple", PathScheduler::StreamSimple),
                 ("stream", PathScheduler::Stream),
             ];

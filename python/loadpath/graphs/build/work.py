@@ -28,7 +28,7 @@ UNEXPLAINED = "unexplained"
 RULES = "rules"
 
 RESPONSE = "response"
-"""Kind of the work at the beginning of a response; of a document's it is the navigation's commit."""
+"""Kind of the work that begins a response; a document's is the navigation's commit."""
 
 _ARRIVALS = frozenset({"ResourceReceiveResponse", "ResourceReceivedData", "ResourceFinish"})
 

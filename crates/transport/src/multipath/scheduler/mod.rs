@@ -4,6 +4,7 @@
 mod blest;
 mod ecf;
 pub(crate) mod estimator;
+mod linux;
 mod lowest_rtt;
 mod otias;
 mod redundant;
@@ -19,6 +20,7 @@ use crate::unsent::UnsentPool;
 use blest::Blest;
 use ecf::Ecf;
 use estimator::CompletionEstimator;
+use linux::Linux;
 use lowest_rtt::LowestRtt;
 use otias::Otias;
 use redundant::Redundant;
@@ -127,6 +129,7 @@ pub(crate) enum Scheduler {
     Blest(Blest),
     Ecf(Ecf),
     Otias(Otias),
+    Linux(Linux),
     Stream(Stream),
 }
 
@@ -141,6 +144,7 @@ impl Scheduler {
             PathScheduler::Blest => Scheduler::Blest(Blest::new()),
             PathScheduler::Ecf => Scheduler::Ecf(Ecf::default()),
             PathScheduler::Otias => Scheduler::Otias(Otias),
+            PathScheduler::Linux => Scheduler::Linux(Linux::new()),
             PathScheduler::StreamSimple => Scheduler::Stream(stream(false)),
             PathScheduler::Stream => Scheduler::Stream(stream(true)),
         }
@@ -148,7 +152,7 @@ impl Scheduler {
 
     /// It may put data on a subflow that has no room for them.
     pub fn queues_ahead(&self) -> bool {
-        matches!(self, Scheduler::Otias(_))
+        matches!(self, Scheduler::Otias(_) | Scheduler::Linux(_))
     }
 
     /// It may choose [`Choice::Again`], even if the pool is empty.
@@ -178,6 +182,7 @@ impl Scheduler {
             Scheduler::Blest(x) => x.choose(s),
             Scheduler::Ecf(x) => x.choose(s),
             Scheduler::Otias(x) => x.choose(s),
+            Scheduler::Linux(x) => x.choose(s),
             Scheduler::Stream(x) => x.choose(s),
         }
     }
