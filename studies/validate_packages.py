@@ -4,7 +4,8 @@ Each page of `packages.toml` is profiled over loopback. Its graph then predicts 
 networks, which Chromium makes for real, from the archive of the profile, which the origin server
 replays. With `--server nginx` the pages come from nginx, as they did for the profile, by HTTP/1.1
 in the clear and by HTTP/2. Example pages are added whose bodies are made up from their graphs
-(`--examples`). Profiles and loads stay in the work folder, so that the study goes on where it was.
+(`--examples`); they are profiled, too, from the origin server over loopback. Profiles and loads
+stay in the work folder, so that the study goes on where it was.
 
 usage: studies/validate_packages.py WORK OUTPUT; --help lists the options
 """
@@ -24,11 +25,14 @@ from loadpath._core import Page
 from loadpath.cli.console import print_error, print_note, step_bar
 from loadpath.errors import LoadpathError
 from loadpath.graphs.build.profile import build_profile, graph_text
+from loadpath.pages import EXAMPLE_PREFIX
+from loadpath.profiler import Settings, record_profile
 from loadpath.profiler.manifest import ARCHIVE_FILE
 from loadpath.testbed import Link
 from loadpath.testbed.load import Http
 from loadpath.testbed.loader import Served, WebServer
-from loadpath.testbed.pages import Serve
+from loadpath.testbed.origin import OriginSettings, start_origin
+from loadpath.testbed.pages import Serve, archived
 from loadpath.validation.pages import ValidationPage, validation_pages
 from loadpath.validation.run import ValidationOptions, validate_pages
 from loadpath.validation.study import QUICK_PAGES
@@ -86,6 +90,39 @@ def nginx_page(work: Path, site: Site, name: str) -> ValidationPage:
     )
 
 
+def record_examples(profiles: Path, names: Sequence[str]) -> None:
+    """Profile the example pages that have no profile yet."""
+    for name in names:
+        folder = folder_of(profiles, name, "h2", 1)
+        if folder.is_dir():
+            continue
+        print_note(f"profiling {name}")
+        with (
+            archived(f"{EXAMPLE_PREFIX}{name}") as page,
+            start_origin(OriginSettings(archive=page.archive)) as origin,
+        ):
+            settings = Settings(
+                runs=TIMING_RUNS,
+                plain_runs=PLAIN_RUNS,
+                host_resolver_rules=origin.resolver_rules,
+                browser_flags=(f"--ignore-certificate-errors-spki-list={origin.spki}",),
+            )
+            try:
+                record_profile(origin.url, folder, settings)
+            except LoadpathError as error:
+                # The next run of the study tries again.
+                print_error(error)
+
+
+def example_page(profiles: Path, page: ValidationPage, name: str) -> ValidationPage:
+    """An example as it was profiled; its own graph if there is no profile."""
+    folder = folder_of(profiles, name, "h2", 1)
+    if not folder.is_dir():
+        return replace(page, name=name)
+    graph = _graph(folder, name)
+    return replace(page, name=name, graph=lambda http: graph, profile=lambda http: folder)
+
+
 def _graph(folder: Path, name: str) -> Page:
     graph, _ = build_profile(folder)
     graph["name"] = name
@@ -123,9 +160,15 @@ def _validation_pages(
         return
     sources = [str(folder_of(profiles, name, "h2", 1)) for _, name in usable]
     names = [name for _, name in usable]
-    with validation_pages([*sources, *(f"example:{name}" for name in examples)]) as pages:
+    made = [f"{EXAMPLE_PREFIX}{name}" for name in examples]
+    with validation_pages([*sources, *made]) as pages:
+        recorded, shapes = pages[: len(sources)], pages[len(sources) :]
         yield [
-            replace(page, name=name) for page, name in zip(pages, [*names, *examples], strict=True)
+            *(replace(page, name=name) for page, name in zip(recorded, names, strict=True)),
+            *(
+                example_page(profiles, page, name)
+                for page, name in zip(shapes, examples, strict=True)
+            ),
         ]
 
 
@@ -155,6 +198,8 @@ def study(
     profiles = work / "profiles"
     if measure:
         record(profiles, sites, names, 1, TIMING_RUNS, PLAIN_RUNS, _profiled(server))
+        if examples:
+            record_examples(profiles, EXAMPLES)
     protocols: Sequence[Http] = ("h1", "h2") if server == "nginx" else ("h1", "h2", "h3")
     options = ValidationOptions(
         networks=networks,
