@@ -3,7 +3,7 @@
 //! the same rules computed, with the medians of the distributions for missing server delays.
 
 mod browser_support;
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test program uses a part of it")]
 mod graph_support;
 
 use std::sync::OnceLock;

@@ -1,6 +1,6 @@
 //! The corpus imports whole, and its known oddities are all there.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test program uses a part of it")]
 mod graph_support;
 
 use std::fs;

@@ -1,7 +1,7 @@
 //! Algorithms 1 and 2 give the orders that the corpus recorded, as far as its files tell.
 //! The numbers are those of `docs/validation/priorities.md`; `--nocapture` prints them.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test program uses a part of it")]
 mod graph_support;
 
 use std::collections::{BTreeSet, BinaryHeap};

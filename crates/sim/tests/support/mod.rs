@@ -1,6 +1,6 @@
 //! What the tests of the simulator share: pages, scenarios, the corpus.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 #[path = "../../../web/tests/browser_support/mod.rs"]
 pub mod browser_support;

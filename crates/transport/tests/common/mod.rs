@@ -5,7 +5,7 @@ use loadpath_transport::{Delivery, Endpoint, Segment, TcpConfig};
 
 /// A segment that reached its endpoint.
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test program uses a part of it")]
 pub struct Arrival {
     pub at: SimTime,
     pub to_client: bool,
@@ -117,14 +117,14 @@ impl Pair {
 }
 
 /// No loss either way.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test program uses a part of it")]
 pub fn lossless() -> [Loss; 2] {
     [Loss::None, Loss::None]
 }
 
 /// Checks that `read` is each byte of the messages in `written` (id, length) exactly once, and in
 /// order within the stream if `in_order`.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test program uses a part of it")]
 pub fn assert_delivered_once(
     written: &[(u32, u64)],
     read: &[(SimTime, Delivery)],

@@ -14,7 +14,7 @@ pub struct PathSpec {
     pub queue: Queue,
 }
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test program uses a part of it")]
 impl PathSpec {
     /// Without losses and with a queue that holds whatever comes.
     pub fn new(rate_bps: u64, rtt_ms: u64) -> PathSpec {
@@ -29,7 +29,7 @@ impl PathSpec {
 
 /// A segment that reached its end.
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test program uses a part of it")]
 pub struct Arrival {
     pub at: SimTime,
     pub to_client: bool,
@@ -52,7 +52,7 @@ pub struct Paths {
     pub server_ready: Vec<Option<SimTime>>,
 }
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test program uses a part of it")]
 impl Paths {
     pub fn new(client: &MultipathConfig, server: &MultipathConfig, paths: Vec<PathSpec>) -> Paths {
         let link = |path: &PathSpec, direction: usize| {

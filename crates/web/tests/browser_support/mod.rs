@@ -1,7 +1,7 @@
 //! Drivers for browser tests: one that a test moves by hand, and a network without bandwidth limit
 //! or round trips.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub mod bound;
 pub mod graph;
