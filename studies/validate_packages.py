@@ -33,6 +33,7 @@ from loadpath.testbed.load import Http
 from loadpath.testbed.loader import Served, WebServer
 from loadpath.testbed.origin import OriginSettings, start_origin
 from loadpath.testbed.pages import Serve, archived
+from loadpath.validation.cells import PROTOCOLS
 from loadpath.validation.pages import ValidationPage, validation_pages
 from loadpath.validation.run import ValidationOptions, validate_pages
 from loadpath.validation.study import QUICK_PAGES
@@ -186,7 +187,9 @@ def study(
         bool, typer.Option("--examples", help="Example pages, too, with bodies made up.")
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Six pages, four networks.")] = False,
+    http: Annotated[str, typer.Option(help="Protocols, separated by commas.")] = "h1,h2,h3",
     measure: Annotated[bool, typer.Option("--measure/--no-measure")] = True,
+    minutes: Annotated[float | None, typer.Option(help="Measure for so long.")] = None,
     baseline: Annotated[Path | None, typer.Option(help="As for `loadpath validate`.")] = None,
 ) -> None:
     """Profile, load, simulate what is not there yet; write the report."""
@@ -200,7 +203,8 @@ def study(
         record(profiles, sites, names, 1, TIMING_RUNS, PLAIN_RUNS, _profiled(server))
         if examples:
             record_examples(profiles, EXAMPLES)
-    protocols: Sequence[Http] = ("h1", "h2") if server == "nginx" else ("h1", "h2", "h3")
+    served = HTTP_VERSIONS if server == "nginx" else PROTOCOLS
+    protocols = [each for each in served if each in http.split(",")]
     options = ValidationOptions(
         networks=networks,
         protocols=protocols,
@@ -212,6 +216,7 @@ def study(
         name="accuracy-quick" if quick else "accuracy",
         command="make validate-quick" if quick else "make validate",
         measure=measure,
+        minutes=minutes,
         baseline=baseline,
     )
     with (

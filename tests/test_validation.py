@@ -213,6 +213,18 @@ def test_long_stretches_have_controls_in_between(tmp_path: Path) -> None:
     assert loads.controls == (blocks + 1) * CONTROL_LOADS
 
 
+def test_what_is_begun_ends_with_control_loads_when_time_is_over(tmp_path: Path) -> None:
+    loads, notes = FakeLoads(), list[str]()
+    found = replace(measurement(tmp_path, loads, step_s=10.0), note=notes.append)
+    found.measure(jobs(8), minutes=1)
+    assert 0 < len(loads.made) < 16
+    assert loads.controls == 2 * CONTROL_LOADS
+    assert all(found.counted(job) is not None for job in jobs(8)[: len(loads.made)])
+    assert notes == ["1 minutes are over: the same command goes on"]
+    found.measure(jobs(8))
+    assert len(loads.made) == 16
+
+
 def test_an_interruption_costs_the_block_under_way(tmp_path: Path) -> None:
     def interrupted(number: int) -> Load:
         if number == 1:

@@ -42,6 +42,10 @@ def validate(
     measure: Annotated[
         bool, typer.Option("--measure/--no-measure", help="Or report on the loads that are there.")
     ] = True,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=1, help="Measure for so long, and report; the same command goes on."),
+    ] = None,
     baseline: Annotated[
         Path | None, typer.Option(help="Folder for the graphs and predictions, to see them move.")
     ] = None,
@@ -66,6 +70,7 @@ def validate(
         output=output,
         name=name,
         measure=measure,
+        minutes=minutes,
         browser=browser,
         baseline=baseline,
     )

@@ -1,5 +1,6 @@
 """Measuring the cells of a validation: interleaved, in blocks between control loads."""
 
+import math
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -117,9 +118,16 @@ class Measurement:
         ]
 
     def measure(
-        self, jobs: Sequence[Job], progress: Callable[[int, int], object] = lambda done, all: None
+        self,
+        jobs: Sequence[Job],
+        progress: Callable[[int, int], object] = lambda done, all: None,
+        *,
+        minutes: float | None = None,
     ) -> None:
         """Make all loads that are missing; what is made is kept whatever happens later.
+
+        With `minutes` no load is begun after so long, and the block under way still gets its
+        control loads, which an interruption would cost.
 
         Raises
         ------
@@ -129,17 +137,18 @@ class Measurement:
             There can be no links, or nothing can be kept.
         """
         before: list[float] | None = None
-        while missing := self.missing(jobs):
+        deadline = math.inf if minutes is None else self.clock() + 60 * minutes
+        while (missing := self.missing(jobs)) and self.clock() < deadline:
             remaining = iter(missing)
             done = len(jobs) - len(missing)
             ended = False
-            while not ended:
+            while not ended and self.clock() < deadline:
                 if before is None:
                     before = self._control()
                 block = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
                 start = self.clock()
                 made = 0
-                while self.clock() - start < BLOCK_S:
+                while self.clock() < min(start + BLOCK_S, deadline):
                     job = next(remaining, None)
                     if job is None:
                         ended = True
@@ -153,6 +162,8 @@ class Measurement:
                 after = self._control()
                 self._end(block, before, after)
                 before = after
+        if missing:
+            self.note(f"{minutes:g} minutes are over: the same command goes on")
 
     def probe(self, page: ValidationPage, http: Http, *, make: bool = True) -> Load | None:
         """A load that recorded its TLS handshakes; made once, never counted as a measurement."""

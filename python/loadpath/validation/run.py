@@ -36,6 +36,8 @@ class ValidationOptions:
     title: str = "Simulated against real loads"
     command: str = "loadpath validate"
     measure: bool = True
+    minutes: float | None = None
+    """Of measuring; None: until all is measured."""
     browser: Path | None = None
     baseline: Path | None = None
     """Folder for graphs and predictions, of which a test sees that they do not move."""
@@ -94,7 +96,7 @@ def validate_pages(
     )
     validation = Validation(pages, plan_of(options), measurement, Lantern.find())
     if options.measure:
-        validation.measure(progress)
+        validation.measure(progress, minutes=options.minutes)
     result = validation.examine(progress)
     if options.baseline is not None:
         validation.keep_predictions(result, options.baseline)

@@ -90,13 +90,15 @@ class Validation:
     lantern: Lantern | None = None
     """Whose predictions are to stand beside ours."""
 
-    def measure(self, progress: Progress) -> None:
-        """Make the loads that are missing; see `Measurement.measure` for what it raises."""
+    def measure(self, progress: Progress, *, minutes: float | None = None) -> None:
+        """Make the loads that are missing; see `Measurement.measure`."""
         for page in self.pages:
             for http in self.plan.protocols:
                 self.measurement.probe(page, http)
         self.measurement.measure(
-            self.plan.jobs(self.pages), lambda done, total: progress("measuring", done, total)
+            self.plan.jobs(self.pages),
+            lambda done, total: progress("measuring", done, total),
+            minutes=minutes,
         )
 
     def examine(self, progress: Progress) -> Result:
