@@ -173,6 +173,15 @@ def _validation_pages(
         ]
 
 
+@contextmanager
+def profiled_pages(work: Path) -> Iterator[list[ValidationPage]]:
+    """All pages of the study whose profiles are there."""
+    sites, profiles = read_sites(()), work / "profiles"
+    usable = _usable(profiles, sites, [name for site in sites for name in site.pages], "origin")
+    with _validation_pages(profiles, usable, "origin", EXAMPLES) as pages:
+        yield pages
+
+
 def study(
     work: Annotated[Path, typer.Argument(help="Folder of the profiles and loads.")],
     output: Annotated[Path, typer.Argument(help="Folder for the report.")],
@@ -219,13 +228,9 @@ def study(
         minutes=minutes,
         baseline=baseline,
     )
+    usable = _usable(profiles, sites, names, server)
     with (
-        _validation_pages(
-            profiles,
-            _usable(profiles, sites, names, server),
-            server,
-            EXAMPLES if examples else (),
-        ) as pages,
+        _validation_pages(profiles, usable, server, EXAMPLES if examples else ()) as pages,
         step_bar() as progress,
     ):
         files = validate_pages(pages, options, progress=progress, note=print_note)

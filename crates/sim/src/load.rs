@@ -128,6 +128,7 @@ impl PriorityKind {
             PriorityKind::CriticalPath => p.critical_path,
             PriorityKind::NodeDepth => p.node_depth,
             PriorityKind::Spdy => spdy_level(resource.mime_class),
+            PriorityKind::Browser => p.browser,
         }
     }
 }

@@ -8,7 +8,8 @@
 use loadpath_net::{Direction, EventQueue, SimDuration, SimTime, Streams};
 use loadpath_transport::{Message, MessageId, PathId, Transport, Wire};
 use loadpath_web::browser::{Browser, BrowserConfig, MainThreads};
-use loadpath_web::http::tls::{Handshake, Sizes};
+use loadpath_web::graph::MimeClass;
+use loadpath_web::http::tls::{Handshake, Records, Sizes};
 use loadpath_web::http::{Action, Client, Protocol, Reassembly, ServerConnection};
 use loadpath_web::page::Page;
 
@@ -19,6 +20,8 @@ use crate::trace::Tracer;
 
 /// First message number of TLS flights; resources lie below.
 const TLS_MESSAGES: u32 = u32::MAX - 15;
+/// First message number of what the server writes before its first response.
+const PREFACES: u32 = TLS_MESSAGES + 8;
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -61,6 +64,8 @@ pub(crate) struct World<'a, T, C: Transport> {
     timers: EventQueue<Event>,
     client: Client,
     browser_armed: SimTime,
+    /// When the last request that was stalled reaches the network stack.
+    stalled_until: SimTime,
     streams: Streams,
     client_transport: C::Config,
     server_transport: C::Config,
@@ -122,6 +127,7 @@ pub(crate) struct Timeline {
     pub(crate) last_byte: Option<SimTime>,
     request_bytes: u64,
     response_header_bytes: u64,
+    /// With the records around it.
     response_bytes: u64,
     body_received: u64,
     request: Reassembly,
@@ -147,6 +153,8 @@ struct Settings {
     response: HeaderBytes,
     handshake: Handshake,
     flight_sizes: Sizes,
+    records: Records,
+    preface: bool,
     fast_open: bool,
     dns: SimDuration,
     time_limit: SimTime,
@@ -193,6 +201,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         let config = BrowserConfig {
             preloader: b.preloader,
             preload_on_arrival: b.preload_on_arrival,
+            tight_mode: b.tight_mode,
             timers: b.timers,
             timer_clamp: SimDuration::from_millis_f64(b.timer_clamp_ms),
             threads: match b.main_threads {
@@ -220,6 +229,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             timers: EventQueue::default(),
             client: Client::new(h.version, page.hosts.len(), h.connections_per_host.get() as u32),
             browser_armed: SimTime::MAX,
+            stalled_until: SimTime::ZERO,
             streams,
             client_transport: transport(End::Client),
             server_transport: transport(End::Server),
@@ -245,7 +255,16 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
                     client_hello_bytes: h.tls_client_hello_bytes,
                     server_hello_bytes: h.tls_server_hello_bytes,
                     certificate_bytes: h.tls_certificate_bytes,
+                    tickets_bytes: h.tls_tickets_bytes,
                 },
+                records: Records {
+                    payload_bytes: match h.tls {
+                        Handshake::None => 0,
+                        _ if h.version.has_records => h.tls_record_bytes,
+                        _ => 0,
+                    },
+                },
+                preface: h.server_preface && h.tls != Handshake::None,
                 fast_open: scenario.transport.fast_open,
                 dns: SimDuration::from_millis_f64(n.dns_ms),
                 time_limit: SimTime::ZERO + SimDuration::from_millis_f64(scenario.limits.time_ms),
@@ -391,8 +410,9 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             let t = &mut self.timelines[resource as usize];
             t.first_byte.get_or_insert(at);
             let received = t.response.add(&delivery);
+            let readable = self.settings.records.readable_bytes(received, t.response_bytes);
             let framing = self.settings.protocol.framing;
-            let body = framing.body_bytes(t.response_header_bytes, received);
+            let body = framing.body_bytes(t.response_header_bytes, readable);
             // An empty message still costs a byte, which is no part of the body.
             let body = body.min(self.page.resources[resource as usize].size_bytes);
             if body > t.body_received {
@@ -416,12 +436,20 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
     fn follow_browser(&mut self) {
         while let Some(request) = self.browser.poll_request() {
             let t = &mut self.timelines[request.resource as usize];
-            t.requested = self.now;
+            t.requested = request.asked;
             t.preloaded = request.preload;
             let resource = &self.page.resources[request.resource as usize];
             self.requested.push(request.resource);
-            if self.settings.stalls && resource.stalled > SimDuration::ZERO {
-                let at = self.now + resource.stalled;
+            let mut at = self.now;
+            if self.settings.stalls {
+                at += resource.stalled;
+                // They reach the network stack in order; navigations come by another process.
+                if resource.mime_class != MimeClass::Html {
+                    self.stalled_until = self.stalled_until.max(at);
+                    at = self.stalled_until;
+                }
+            }
+            if at > self.now {
                 self.timers.push(at, Event::Stalled { resource: request.resource });
             } else {
                 self.client.request(request.resource, resource.host);
@@ -528,6 +556,24 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         if self.settings.has_flight(index + 1) {
             self.advance_handshake(connection, index + 1);
         }
+        if flight.from_client && !self.settings.has_flight(index + 2) {
+            self.write_preface(connection);
+        }
+    }
+
+    /// What the server sends of itself once the handshake is over: each write leaves alone, as its
+    /// socket has no delay.
+    fn write_preface(&mut self, connection: u32) {
+        if !self.settings.preface {
+            return;
+        }
+        for (id, &len) in (PREFACES..).zip(self.settings.protocol.server_preface_bytes) {
+            let _ = self.flush_server(connection);
+            let len = self.settings.records.wire_bytes(len);
+            let message = Message { id: MessageId(id), len, priority: 0 };
+            self.connections[connection as usize].server.write(message);
+        }
+        let _ = self.flush_server(connection);
     }
 
     fn ready(&mut self, connection: u32) {
@@ -601,7 +647,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             let s = &self.settings;
             let header_bytes = s.response.of(c.responses);
             c.responses += 1;
-            let len = s.protocol.response_bytes(header_bytes, r.size_bytes);
+            let len = s.records.wire_bytes(s.protocol.response_bytes(header_bytes, r.size_bytes));
             let t = &mut self.timelines[resource as usize];
             t.response_header_bytes = header_bytes;
             t.response_bytes = len;

@@ -308,8 +308,11 @@ pub enum Growth {
 /// How much room in the congestion window a segment needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowRoom {
-    /// One SMSS, whatever the length of the segment (Algorithm 10; Linux counts whole segments).
+    /// One SMSS, whatever the length of the segment (Algorithm 10).
     FullSegment,
+    /// The same, and a short segment behind which nothing was written takes as much until it is
+    /// acknowledged (Linux `tcp_packets_in_flight` counts segments).
+    Segments,
     /// Its own length, if it is the last of all that is written (ns-3 `SendPendingData`).
     WhatFits,
 }

@@ -645,6 +645,9 @@ impl Sender {
         let sent = self.log.push(chunk.message, chunk.offset, chunk.len, flags);
         if !more && u64::from(chunk.len) < self.mss {
             self.short_end = self.log.next();
+            if self.config.window_room == WindowRoom::Segments {
+                self.log.pad_last(self.mss - u64::from(chunk.len));
+            }
         }
         stats.data_segments += 1;
         stats.data_bytes += u64::from(chunk.len);

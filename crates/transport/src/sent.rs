@@ -5,6 +5,8 @@
 //!
 //! > pipe = outstanding − reported as received − taken for lost + sent again
 //!
+//! and, where windows count segments, what short segments lack of whole ones until they are acknowledged.
+//!
 //! For SACK this is RFC 6675's pipe; for NACK the thesis's definition (appendix B), where nothing is
 //! ever reported as received; for NewReno what is taken for lost is sent again at once, so that the
 //! last two terms cancel out and FlightSize remains. After a timeout everything is taken for lost,
@@ -71,6 +73,10 @@ pub(crate) struct SentLog {
     reported: Vec<SeqRange>,
     /// Up to here the reports were searched for losses.
     judged_to: u64,
+    /// Segments that count for more than their bytes: one past their last number, and by how much.
+    padded: VecDeque<(u64, u64)>,
+    /// The sum of it.
+    padding: u64,
 }
 
 impl SentLog {
@@ -87,6 +93,8 @@ impl SentLog {
             waiting_from: first,
             reported: Vec::new(),
             judged_to: first,
+            padded: VecDeque::new(),
+            padding: 0,
         }
     }
 
@@ -106,10 +114,16 @@ impl SentLog {
         self.next - self.una
     }
 
-    /// Bytes taken to be in the network.
+    /// Bytes taken to be in the network, with padding.
     #[inline]
     pub fn pipe(&self) -> u64 {
-        self.outstanding() + self.resent - self.received - self.lost
+        self.outstanding() + self.padding + self.resent - self.received - self.lost
+    }
+
+    /// Lets the last segment count for so many bytes more in `pipe`, until it is acknowledged.
+    pub fn pad_last(&mut self, bytes: u64) {
+        self.padded.push_back((self.next, bytes));
+        self.padding += bytes;
     }
 
     /// Bytes that the other side reported as received beyond the cumulative acknowledgement.
@@ -178,6 +192,9 @@ impl SentLog {
                 break;
             }
         }
+        while let Some((_, bytes)) = self.padded.pop_front_if(|(end, _)| *end <= ack) {
+            self.padding -= bytes;
+        }
         self.una = ack;
         let stale = self.reported.partition_point(|r| r.end <= ack);
         self.reported.drain(..stale);
@@ -211,6 +228,8 @@ impl SentLog {
         self.waiting = self.entries.len() as u32;
         self.waiting_from = self.una;
         self.reported.clear();
+        self.padded.clear();
+        self.padding = 0;
     }
 
     /// Marks a reported range as received; true if anything in it is news.

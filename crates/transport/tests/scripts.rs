@@ -220,6 +220,7 @@ scripts! {
     window_of_an_old_segment_does_not_count
     window_probes_start_anew
     window_room_for_what_fits
+    window_room_in_segments
     window_scaling
     zero_window_is_probed
     zero_window_is_probed_with_the_last_byte

@@ -67,6 +67,7 @@ fn full() -> PageGraph {
         recorded_start_ms: Some(1.0),
         end_tag: "script".into(),
         position: Some([1, -2, 3, 4]),
+        inserts_body: true,
     };
     let main_thread = MainThread { frame: 1, kind: "layout".into(), duration_ms: 1.0 };
     PageGraph {

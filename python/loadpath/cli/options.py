@@ -189,7 +189,7 @@ class LoadOptions(NetworkOptions):
         _option(
             "--priorities",
             panel=_PROTOCOL,
-            help="Of responses: none, mime-type, mime-class, critical-path or node-depth.",
+            help="Of responses: none, mime-type, mime-class, critical-path, node-depth or browser.",
         ),
     ] = None
     server: Annotated[

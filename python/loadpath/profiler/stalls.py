@@ -4,11 +4,13 @@ A request passes from the renderer to the network service, on threads that are b
 things; a navigation passes through the browser process first. DevTools has both ends: when it was
 asked for, and when the network stack began to look the name up, to connect, or, on a connection
 that was there, to send. Waits for a connection are left out, since they depend on the network. So
-is how long Chromium's scheduler keeps back what can be delayed (priorities below medium), which
-gets what the others take at most.
+is how long Chromium's scheduler holds back what is less urgent (`browser.tight_mode` simulates it):
+that gets what the others take at most.
 """
 
+import math
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,14 +21,15 @@ from loadpath.profiler.delays import Key, keyed_resources, request_keys
 
 __all__ = ["apply_stalls", "request_stalls"]
 
-DELAYABLE = frozenset({"Low", "VeryLow"})
-"""Chromium's services/network/resource_scheduler: requests below medium priority."""
+HELD_BACK = frozenset({"Medium", "Low", "VeryLow"})
+"""Priorities of requests that Chromium may hold back: third_party/blink/renderer/platform/loader/
+fetch/resource_load_scheduler.cc."""
 
 
 def request_stalls(profile: Path) -> dict[Key, float]:
     """Stalls in ms, medians over a profile's timing passes that can be read."""
     samples: dict[Key, list[float]] = defaultdict(list)
-    delayable: set[Key] = set()
+    held_back: set[Key] = set()
     roots: set[Key] = set()
     for folder in sorted(profile.glob("timing-*")):
         try:
@@ -36,17 +39,16 @@ def request_stalls(profile: Path) -> dict[Key, float]:
             continue
         keys = request_keys((request.url, request.method) for request in requests)
         roots.update(keys[:1])
-        for key, request in zip(keys, requests, strict=True):
-            stalled = _stalled_ms(request)
+        for key, request, stalled in zip(keys, requests, _in_order(requests), strict=True):
             if stalled is not None:
                 samples[key].append(stalled)
-                if request.priority in DELAYABLE:
-                    delayable.add(key)
+                if request.priority in HELD_BACK:
+                    held_back.add(key)
     found = {key: median(values) for key, values in samples.items()}
-    urgent = [stall for key, stall in found.items() if key not in delayable | roots]
+    urgent = [stall for key, stall in found.items() if key not in held_back | roots]
     if urgent:
         most = median(urgent)
-        found |= {key: min(found[key], most) for key in delayable if key in found}
+        found |= {key: min(found[key], most) for key in held_back if key in found}
     return found
 
 
@@ -56,6 +58,23 @@ def apply_stalls(graph: dict[str, Any], stalls: dict[Key, float]) -> None:
         stalled = stalls.get(key)
         if stalled is not None and "original" not in resource and not resource.get("cached"):
             resource["stalled_ms"] = round(stalled, 3)
+
+
+def _in_order(requests: Sequence[Request]) -> list[float | None]:
+    """Stalls of a pass, of which none lasts until after a later request was acted on.
+
+    Requests reach the network stack in order, but for navigations, which come by another process.
+    What keeps a single one back further, like the writing of its frame, is not the browser's way.
+    """
+    stalls = [_stalled_ms(request) for request in requests]
+    acted_on = math.inf
+    for place in sorted(range(len(requests)), key=lambda i: (requests[i].sent, i), reverse=True):
+        stalled, request = stalls[place], requests[place]
+        if stalled is not None and request.type != "Document":
+            asked_ms = request.sent / 1000
+            acted_on = min(acted_on, asked_ms + stalled)
+            stalls[place] = max(0.0, acted_on - asked_ms)
+    return stalls
 
 
 def _stalled_ms(request: Request) -> float | None:

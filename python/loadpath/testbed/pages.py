@@ -32,6 +32,7 @@ _HTTP: dict[str, Http] = {"http/1.1": "h1", "http/2": "h2", "quic-lite": "h3"}
 
 _PRIORITIES: dict[str, Literal["none", "client"]] = {
     "none": "none",
+    "browser": "client",
     "mime-type": "client",
     "mime-class": "client",
 }
@@ -118,7 +119,7 @@ def served_by_origin(page: ArchivedPage, scenario: Scenario) -> Serve:
     if priorities not in _PRIORITIES:
         raise hinted(
             LoadpathError(f"http.priorities = {priorities}: browsers do not signal these"),
-            "--priorities mime-class leaves them to the browser, none does without",
+            "--priorities browser leaves them to the browser, none does without",
         )
     settings = OriginSettings(
         archive=page.archive,

@@ -2,8 +2,8 @@
 
 import os
 import platform
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -89,6 +89,8 @@ class Validation:
     measurement: Measurement
     lantern: Lantern | None = None
     """Whose predictions are to stand beside ours."""
+    keys: Mapping[str, object] = field(default_factory=dict)
+    """Scenario values of every prediction, beside the cell's own."""
 
     def measure(self, progress: Progress, *, minutes: float | None = None) -> None:
         """Make the loads that are missing; see `Measurement.measure`."""
@@ -133,7 +135,7 @@ class Validation:
         return keep(folder, kept)
 
     def _tls(self, page: ValidationPage, http: Http) -> dict[str, object]:
-        return dict(tls_keys(self.measurement.probe(page, http, make=False)))
+        return {**tls_keys(self.measurement.probe(page, http, make=False)), **self.keys}
 
     def _cells(
         self,

@@ -419,10 +419,10 @@ sections! {
         pcp Growth::IfWindowFull, "thesis section 3.7.7.6, appendix C",
         linux Growth::IfHalfUsed, "Linux tcp_is_cwnd_limited";
 
-        #[doc = "Room in the congestion window that a segment needs."]
+        #[doc = "Room in the congestion window that a segment needs; with segments, short ones that leave alone take a whole one."]
         window_room: WindowRoom, (),
         pcp WindowRoom::FullSegment, "thesis Algorithm 10, line 5",
-        linux WindowRoom::FullSegment, "Linux counts segments";
+        linux WindowRoom::Segments, "Linux tcp_packets_in_flight";
 
         #[doc = "Which ACKs restart the retransmission timer in fast recovery."]
         partial_ack_timer: PartialAckTimer, (),
@@ -607,12 +607,12 @@ sections! {
         #[doc = "Priorities of responses at the server."]
         priorities: PriorityKind, (),
         pcp PriorityKind::MimeType, "thesis section 5.2",
-        linux PriorityKind::MimeClass, "by class, as earlier Chromium (thesis section 3.5.3)";
+        linux PriorityKind::Browser, "what Chromium signals (RFC 7540 section 5.3, RFC 9218)";
 
         #[doc = "Order in which responses leave the send buffer."]
         send_order: Auto<SendOrder>, (),
         pcp Auto::Auto, "auto: by version (thesis section 4.3)",
-        linux Auto::Auto, "auto: by version";
+        linux Auto::Set(SendOrder::PriorityPreemptive), "servers choose a stream for each frame (RFC 9113 section 5)";
 
         #[doc = "Size of a request."]
         request_bytes: u64, 1..=1_000_000,
@@ -663,6 +663,21 @@ sections! {
         tls_certificate_bytes: u64, 0..=1_000_000,
         pcp 2500, "an ECDSA leaf and one intermediate, about 1.2 kB each",
         linux 2500, "an ECDSA leaf and one intermediate, about 1.2 kB each";
+
+        #[doc = "Size of the session tickets that follow a handshake of TLS 1.3."]
+        tls_tickets_bytes: u64, 0..=100_000,
+        pcp 0, "thesis section 3.7.2",
+        linux 184, "rustls, seen in a capture; nginx with OpenSSL sends two";
+
+        #[doc = "Most payload of a TLS record, whose bytes can be read when its last has arrived; 0: at once."]
+        tls_record_bytes: u64, 0..=16_384,
+        pcp 0, "thesis section 3.7.2",
+        linux 16_384, "RFC 8446 section 5.1; rustls, and nginx by default, fill them";
+
+        #[doc = "The server's SETTINGS frames precede its first response."]
+        server_preface: bool, (),
+        pcp false, "thesis section 4.3",
+        linux true, "RFC 9113 section 3.4";
     }
 
     /// Servers.
@@ -699,6 +714,11 @@ sections! {
         preload_on_arrival: bool, (),
         pcp false, "thesis section 3.7.5",
         linux true, "Chromium, html_document_parser.cc: what is appended is scanned before it is parsed";
+
+        #[doc = "Until a document has a body, requests below high priority wait while two of its requests are under way."]
+        tight_mode: bool, (),
+        pcp false, "thesis section 3.7.2",
+        linux true, "Chromium, resource_load_scheduler.cc: ThrottlingPolicy::kTight";
 
         #[doc = "Timers wait for their timeouts."]
         timers: bool, (),

@@ -78,6 +78,8 @@ pub enum PriorityKind {
     NodeDepth,
     /// The four levels of SPDY/2 as Chromium 16 used them.
     Spdy,
+    /// The browser's own, as the graph has them; Chromium's of the class where it has none.
+    Browser,
 }
 
 /// What ends the first slow start.
@@ -161,6 +163,7 @@ choice!(Growth {
 });
 choice!(WindowRoom {
     "full-segment" => WindowRoom::FullSegment, "what-fits" => WindowRoom::WhatFits,
+    "segments" => WindowRoom::Segments,
 });
 choice!(PartialAckTimer {
     "first" => PartialAckTimer::First, "every" => PartialAckTimer::Every,
@@ -180,6 +183,7 @@ choice!(PriorityKind {
     "none" => PriorityKind::None, "mime-type" => PriorityKind::MimeType,
     "mime-class" => PriorityKind::MimeClass, "critical-path" => PriorityKind::CriticalPath,
     "node-depth" => PriorityKind::NodeDepth, "spdy" => PriorityKind::Spdy,
+    "browser" => PriorityKind::Browser,
 });
 choice!(SlowStartExitKind {
     "loss" => SlowStartExitKind::Loss, "hystart" => SlowStartExitKind::HyStart,

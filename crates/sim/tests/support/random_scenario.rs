@@ -81,13 +81,17 @@ const LATER_NAMES: &[&str] = &["spdy/2", "spdy"];
 const KERNEL_KEYS: &[&str] = &[
     "browser.stalls",
     "browser.preload_on_arrival",
+    "browser.tight_mode",
+    "http.tls_tickets_bytes",
+    "http.tls_record_bytes",
+    "http.server_preface",
     "transport.acks",
     "transport.receive_window_tuning",
     "transport.prr",
     "transport.frto",
     "transport.cubic",
 ];
-const KERNEL_NAMES: &[&str] = &["rack", "hystart-linux", "linux"];
+const KERNEL_NAMES: &[&str] = &["rack", "hystart-linux", "linux", "segments", "browser"];
 
 /// Up to when keys and names came.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -41,7 +41,11 @@ pub fn tcp() -> impl Strategy<Value = TcpConfig> {
         ]),
         prop::sample::select(vec![SlowStart::PerAck, SlowStart::BytesAcked]),
         prop::sample::select(vec![Growth::Always, Growth::IfWindowFull, Growth::IfHalfUsed]),
-        prop::sample::select(vec![WindowRoom::FullSegment, WindowRoom::WhatFits]),
+        prop::sample::select(vec![
+            WindowRoom::FullSegment,
+            WindowRoom::Segments,
+            WindowRoom::WhatFits,
+        ]),
         prop::sample::select(vec![
             Validation::Off,
             Validation::Cumulative { refresh_on_ack: false },

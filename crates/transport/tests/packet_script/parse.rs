@@ -459,7 +459,11 @@ fn set(config: &mut MultipathConfig, key: &str, value: &str) -> Result<(), Strin
             c.growth = one_of(key, value, &names)?;
         }
         "window_room" => {
-            let names = [("segment", WindowRoom::FullSegment), ("fits", WindowRoom::WhatFits)];
+            let names = [
+                ("segment", WindowRoom::FullSegment),
+                ("segments", WindowRoom::Segments),
+                ("fits", WindowRoom::WhatFits),
+            ];
             c.window_room = one_of(key, value, &names)?;
         }
         "validation" => {

@@ -9,6 +9,8 @@ pub struct BrowserConfig {
     pub preloader: bool,
     /// Scan all text that has arrived once the parser has begun, whether it waits or not.
     pub preload_on_arrival: bool,
+    /// Hold back less urgent requests of a frame until its document has a body.
+    pub tight_mode: bool,
     /// Let timers wait for their timeouts; without, they are due at once.
     pub timers: bool,
     /// Least timeout of deeply nested timers.
@@ -27,6 +29,7 @@ impl Default for BrowserConfig {
         BrowserConfig {
             preloader: true,
             preload_on_arrival: false,
+            tight_mode: false,
             timers: true,
             // Section 3.7.2: Chrome's 4 ms, beyond five levels.
             timer_clamp: SimDuration::from_millis(4),

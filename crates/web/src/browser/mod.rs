@@ -7,6 +7,7 @@
 mod config;
 mod critical_path;
 mod scheduler;
+mod tight;
 
 use std::collections::VecDeque;
 
@@ -16,6 +17,7 @@ pub use config::{BrowserConfig, MainThreads};
 use critical_path::Began;
 pub use critical_path::{AwaitedResponse, CriticalPath, PathStep};
 use scheduler::{Lane, Queue, Scheduler};
+use tight::TightMode;
 
 use crate::page::{NONE, Page, Step};
 
@@ -26,6 +28,8 @@ pub struct Request {
     pub resource: u32,
     /// Found by the preloader.
     pub preload: bool,
+    /// When it was made: the browser may hold it back.
+    pub asked: SimTime,
 }
 
 /// A stretch of main-thread work.
@@ -62,6 +66,10 @@ pub struct Browser<'p> {
     completed: VecDeque<u32>,
     /// Frames whose preloader has to run once the children of an activity have been executed.
     to_preload: Vec<u32>,
+    /// By frame.
+    tight: Vec<TightMode>,
+    /// Responses of frames in tight mode that the main thread has not dealt with yet.
+    finished: Vec<u32>,
     wakes: EventQueue<Wake>,
     requests: VecDeque<Request>,
     in_flight: u32,
@@ -149,6 +157,10 @@ impl<'p> Browser<'p> {
             preload_links: vec![NOT_CLONED; count],
             completed: VecDeque::new(),
             to_preload: Vec::new(),
+            tight: (page.frames.iter())
+                .map(|frame| TightMode::new(config.tight_mode && frame.body != NONE))
+                .collect(),
+            finished: Vec::new(),
             wakes: EventQueue::default(),
             requests: VecDeque::new(),
             in_flight: 0,
@@ -195,6 +207,10 @@ impl<'p> Browser<'p> {
         }
         fetch.received = u64::MAX;
         self.in_flight -= 1;
+        if self.tight[self.page.resources[resource as usize].frame as usize].is_on() {
+            self.finished.push(resource);
+            self.finish_responses();
+        }
         self.release_chunks(slot);
         let waiting = &mut self.fetches[slot as usize].resources;
         while let Some(activity) = waiting.pop(&self.waiting_links) {
@@ -278,6 +294,9 @@ impl<'p> Browser<'p> {
         let thread = self.thread_running(activity);
         if let Some(thread) = thread {
             self.scheduler.free(thread);
+            if !self.finished.is_empty() {
+                self.finish_responses();
+            }
         }
         if let Step::Chunk { .. } = page.activities[activity as usize].step {
             self.clone_parse_chunks(now, activity);
@@ -390,8 +409,32 @@ impl<'p> Browser<'p> {
             fetch.leader = resource;
             fetch.began = Began { after: self.completing, at: now };
             self.in_flight += 1;
-            self.requests.push_back(Request { resource, preload });
+            let request = Request { resource, preload, asked: now };
+            let resource = &self.page.resources[resource as usize];
+            let tight = &mut self.tight[resource.frame as usize];
+            match resource.urgency {
+                Some(urgency) if tight.is_on() => tight.add(request, urgency, &mut self.requests),
+                _ => self.requests.push_back(request),
+            }
         }
+    }
+
+    /// Tells frames in tight mode of the responses that their main threads can deal with now, which they do
+    /// between two tasks.
+    fn finish_responses(&mut self) {
+        let Browser { page, scheduler, tight, finished, requests, .. } = self;
+        finished.retain(|&resource| {
+            let resource = &page.resources[resource as usize];
+            let tight = &mut tight[resource.frame as usize];
+            let busy = scheduler.running(scheduler.thread_of(resource.frame)) != NONE;
+            if !busy
+                && tight.is_on()
+                && let Some(urgency) = resource.urgency
+            {
+                tight.finish(urgency, requests);
+            }
+            busy
+        });
     }
 
     /// Completes the chunks of a document whose bytes have arrived.
@@ -452,6 +495,11 @@ impl<'p> Browser<'p> {
 
     /// Notes the events that the load is measured by. The load stops at the load event.
     fn begin(&mut self, now: SimTime, activity: u32) {
+        if let Step::Parse { frame } = self.page.activities[activity as usize].step
+            && activity == self.page.frames[frame as usize].body
+        {
+            self.tight[frame as usize].loosen(&mut self.requests);
+        }
         if activity == self.page.dom_content_loaded_event {
             self.dom_content_loaded = Some(now);
         }
@@ -481,7 +529,8 @@ impl<'p> Browser<'p> {
     }
 
     /// Drains the preload queue of a frame while its parser waits for a script, or at any time once it
-    /// has begun: requests the style sheets, scripts and images of text that the parser has not reached.
+    /// has begun: requests the style sheets, scripts and images of text that the parser has not reached;
+    /// in the second case what the recording's preloader found, where the graph says so.
     fn preload(&mut self, now: SimTime, frame: u32) {
         let page = self.page;
         let Preloader { begun, blocked_until: until, .. } = self.preloaders[frame as usize];
@@ -497,10 +546,15 @@ impl<'p> Browser<'p> {
                 continue;
             }
             for &child in page.children(parse_chunk) {
-                if let Step::Fetch(resource) = page.activities[child as usize].step
-                    && page.resources[resource as usize].mime_class.is_preloaded()
-                {
-                    self.request(now, resource, true);
+                if let Step::Fetch(resource) = page.activities[child as usize].step {
+                    let r = &page.resources[resource as usize];
+                    let found = match r.found_by_preloader {
+                        Some(found) if self.config.preload_on_arrival => found,
+                        _ => r.mime_class.is_preloaded(),
+                    };
+                    if found {
+                        self.request(now, resource, true);
+                    }
                 }
             }
         }

@@ -129,7 +129,7 @@ pub struct Resource {
     /// 0 means that the recording gave none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub priorities: BTreeMap<String, u32>,
-    /// Priority that the browser itself gave the request ("VeryHigh", ...).
+    /// Priority that the browser itself gave the request when it made it ("VeryHigh", ...).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub browser_priority: Option<String>,
     /// Who found it first in the recording.
@@ -224,6 +224,9 @@ pub struct ParseChunk {
     /// recording counts them; profiled pages count from 1 and end a chunk behind its tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<[i64; 4]>,
+    /// The document has a body from here on: Chromium holds back less urgent requests before.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub inserts_body: bool,
 }
 
 /// A script, style sheet, timer or event handler running, or a piece of one: computations are cut at

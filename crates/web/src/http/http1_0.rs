@@ -16,4 +16,6 @@ pub static HTTP_1_0: Protocol = Protocol {
     default_connections: 6,
     default_server: ServerModel::Serial,
     default_send_order: SendOrder::Fifo,
+    server_preface_bytes: &[],
+    has_records: true,
 };

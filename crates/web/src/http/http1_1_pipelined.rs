@@ -18,6 +18,8 @@ pub static HTTP_1_1_PIPELINED: Protocol = Protocol {
     default_connections: 1,
     default_server: ServerModel::Parallel,
     default_send_order: SendOrder::Fifo,
+    server_preface_bytes: &[],
+    has_records: true,
 };
 
 /// Serial server, six connections a host (thesis section 4.4.1.4).

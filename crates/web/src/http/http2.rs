@@ -22,4 +22,8 @@ pub static HTTP_2: Protocol = Protocol {
     default_connections: 1,
     default_server: ServerModel::OutOfOrder,
     default_send_order: SendOrder::Priority,
+    // Frames of 9 bytes and 6 a parameter: SETTINGS with two, as the origin server has, and the
+    // acknowledgement of the client's (sections 4.1, 6.5).
+    server_preface_bytes: &[21, 9],
+    has_records: true,
 };

@@ -47,6 +47,10 @@ pub struct Protocol {
     pub default_server: ServerModel,
     /// Order in which responses leave the server unless the scenario says otherwise.
     pub default_send_order: SendOrder,
+    /// Sizes of what the server writes, each by itself, before its first response: RFC 9113, section 3.4.
+    pub server_preface_bytes: &'static [u64],
+    /// TLS records lie around messages; QUIC has packets for that.
+    pub has_records: bool,
 }
 
 /// What is left of a header block. The first of a direction meets a compressor that knows nothing of the

@@ -11,5 +11,7 @@ pub static QUIC_LITE: Protocol = Protocol {
     name: "quic-lite",
     delivery: DeliveryOrder::OutOfOrder,
     default_send_order: SendOrder::PriorityPreemptive,
+    server_preface_bytes: &[],
+    has_records: false,
     ..HTTP_2
 };

@@ -35,4 +35,6 @@ pub static SPDY_2: Protocol = Protocol {
     default_connections: 1,
     default_server: ServerModel::OutOfOrder,
     default_send_order: SendOrder::Priority,
+    server_preface_bytes: &[],
+    has_records: true,
 };

@@ -27,6 +27,38 @@ pub struct Sizes {
     pub server_hello_bytes: u64,
     /// Certificate chain.
     pub certificate_bytes: u64,
+    /// Session tickets that a server of TLS 1.3 sends once the handshake is over (RFC 8446, section 4.6.1).
+    pub tickets_bytes: u64,
+}
+
+/// What a record takes besides its payload: header, content type and tag (RFC 8446, section 5.2).
+const RECORD_OVERHEAD_BYTES: u64 = 22;
+
+/// The records around a message: none of a record's bytes can be read before its last has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Records {
+    /// Most payload bytes of a record; 0: there are no records.
+    pub payload_bytes: u64,
+}
+
+impl Records {
+    /// Bytes of a message with its records.
+    pub fn wire_bytes(self, message_bytes: u64) -> u64 {
+        match self.payload_bytes {
+            0 => message_bytes,
+            payload => message_bytes + RECORD_OVERHEAD_BYTES * message_bytes.div_ceil(payload),
+        }
+    }
+
+    /// How many bytes can be read of a message that takes `wire_bytes`, of which `received` have arrived;
+    /// once all have, that and more.
+    #[inline]
+    pub fn readable_bytes(self, received: u64, wire_bytes: u64) -> u64 {
+        if self.payload_bytes == 0 || received >= wire_bytes {
+            return received;
+        }
+        received / (self.payload_bytes + RECORD_OVERHEAD_BYTES) * self.payload_bytes
+    }
 }
 
 /// Client's key exchange, change-cipher-spec and finished records: 36 bytes of finished in a record
@@ -63,6 +95,11 @@ impl Handshake {
             (Handshake::Tls12, 3) => Some(server(done, true)),
             (Handshake::Tls13ZeroRtt, 2) => Some(client(done, false)),
             (_, 2) => Some(client(done, true)),
+            (Handshake::Tls13 | Handshake::Tls13Resumed | Handshake::Tls13ZeroRtt, 3)
+                if sizes.tickets_bytes > 0 =>
+            {
+                Some(server(sizes.tickets_bytes, false))
+            }
             _ => None,
         }
     }
@@ -74,8 +111,12 @@ mod tests {
 
     /// Round trips from the first flight to the first request.
     fn round_trips(h: Handshake) -> usize {
-        let sizes =
-            Sizes { client_hello_bytes: 517, server_hello_bytes: 300, certificate_bytes: 2500 };
+        let sizes = Sizes {
+            client_hello_bytes: 517,
+            server_hello_bytes: 300,
+            certificate_bytes: 2500,
+            tickets_bytes: 200,
+        };
         let flights: Vec<Flight> = (0..).map_while(|i| h.flight(&sizes, i)).collect();
         assert!(flights.windows(2).all(|w| w[0].from_client != w[1].from_client));
         match flights.iter().position(|f| f.opens_requests) {
@@ -92,5 +133,16 @@ mod tests {
         assert_eq!(round_trips(Handshake::Tls13), 1);
         assert_eq!(round_trips(Handshake::Tls13Resumed), 1);
         assert_eq!(round_trips(Handshake::Tls13ZeroRtt), 0);
+    }
+
+    #[test]
+    fn a_record_can_be_read_when_its_last_byte_is_there() {
+        let records = Records { payload_bytes: 1000 };
+        assert_eq!([0, 1, 1000, 2500].map(|n| records.wire_bytes(n)), [0, 23, 1022, 2566]);
+        let readable = [0, 1021, 1022, 2043, 2044, 2565].map(|n| records.readable_bytes(n, 2566));
+        assert_eq!(readable, [0, 0, 1000, 1000, 2000, 2000]);
+        assert!(records.readable_bytes(2566, 2566) >= 2500);
+        let none = Records { payload_bytes: 0 };
+        assert_eq!((none.wire_bytes(2500), none.readable_bytes(7, 2500)), (2500, 7));
     }
 }

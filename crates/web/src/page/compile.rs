@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use loadpath_net::{SimDuration, key_of};
 
 use super::{
-    Activity, Block, FrameNode, Host, NONE, Page, PageResource, Priorities, Step, http_host,
+    Activity, Block, FrameNode, Host, NONE, Page, PageResource, Priorities, Step, Urgency,
+    http_host,
 };
 use crate::graph::priority::{PriorityScheme, assign};
 use crate::graph::{
-    self, ActivityKind, DelayClass, Edges, EvaluationKind, GraphError, IdIndex, MimeClass,
-    PageGraph, Topology, compare_ids, normalise,
+    self, ActivityKind, DelayClass, DiscoveredBy, Edges, EvaluationKind, GraphError, IdIndex,
+    MimeClass, PageGraph, Topology, compare_ids, normalise,
 };
 
 impl Page {
@@ -51,6 +52,13 @@ fn priorities(graph: &PageGraph) -> Vec<Priorities> {
             mime_type: by_type[i],
             critical_path: path[i],
             node_depth: depth[i],
+            browser: match &graph.activities[i].kind {
+                ActivityKind::Resource(r) => {
+                    let class = MimeClass::of(&r.mime_type);
+                    Priorities::browser(class, r.browser_priority.as_deref())
+                }
+                _ => 0,
+            },
         })
         .collect()
 }
@@ -161,7 +169,7 @@ impl<'g> Compiler<'g> {
                 self.page.process_frames.len() as u32 - 1
             });
             let parent = frame.parent.map_or(NONE, |id| self.frames[&id]);
-            self.page.frames.push(FrameNode { parent, subframes: Vec::new(), process });
+            self.page.frames.push(FrameNode { parent, subframes: Vec::new(), body: NONE, process });
         }
         for new in 0..frames.len() {
             let parent = self.page.frames[new].parent;
@@ -206,6 +214,9 @@ impl<'g> Compiler<'g> {
                 size_bytes: r.size_bytes,
                 server_delay: r.server_delay_ms.map(SimDuration::from_millis_f64),
                 stalled: r.stalled_ms.map(SimDuration::from_millis_f64).unwrap_or_default(),
+                frame: page.main_frame,
+                found_by_preloader: r.discovered_by.map(|by| by == DiscoveredBy::Preload),
+                urgency: Urgency::of(&r.mime_type, r.browser_priority.as_deref()),
                 delay_class: DelayClass::of(&r.method, &r.mime_type),
                 priorities: priorities[graph_index as usize],
                 key,
@@ -221,6 +232,11 @@ impl<'g> Compiler<'g> {
         for new in 0..self.order.len() as u32 {
             let step = self.step(new);
             let kind = self.kind(new);
+            if let (Step::Parse { frame }, ActivityKind::ParseChunk(p)) = (step, kind)
+                && p.inserts_body
+            {
+                self.page.frames[frame as usize].body = new;
+            }
             let duration_ms = match kind {
                 ActivityKind::ParseChunk(p) => p.duration_ms,
                 ActivityKind::Evaluation(e) => e.duration_ms,
@@ -316,14 +332,17 @@ impl<'g> Compiler<'g> {
         self.page.resources.binary_search_by_key(&new, |r| r.activity).ok().map(|r| r as u32)
     }
 
-    /// Follows computations from parents to children: nesting levels of timers, and which downloads
-    /// hold up which parsers.
+    /// Follows computations from parents to children: nesting levels of timers, which downloads hold up
+    /// which parsers, and whose frame requests what.
     fn follow_chains(&mut self) {
         let order = self.topology.topological_order().expect("validated: no cycle");
         let mut chains = vec![Chain::default(); self.order.len()];
         let mut blocks = Vec::new();
         for new in order.into_iter().map(|old| self.compiled[old as usize]) {
             chains[new as usize] = self.chain(new, &chains, &mut blocks);
+            if let Step::Fetch(resource) = self.page.activities[new as usize].step {
+                self.page.resources[resource as usize].frame = chains[new as usize].frame;
+            }
             if let Step::Timer { level, .. } = &mut self.page.activities[new as usize].step {
                 *level = chains[new as usize].timers;
             }
@@ -342,7 +361,12 @@ impl<'g> Compiler<'g> {
     }
 
     fn chain(&self, new: u32, chains: &[Chain], blocks: &mut Vec<(u32, Block)>) -> Chain {
-        let mut own = Chain::default();
+        let mut own = Chain { frame: self.page.main_frame, ..Chain::default() };
+        if let Some(frame) = self.page.activities[new as usize].step.frame() {
+            own.frame = frame;
+        } else if let Some(parent) = self.renumbered(&self.topology.parents, new).next() {
+            own.frame = chains[parent as usize].frame;
+        }
         let mut only_computations = true;
         for parent in self.renumbered(&self.topology.parents, new) {
             let from = &chains[parent as usize];
@@ -408,10 +432,12 @@ struct Chain {
     timers: u32,
     /// Of a computation: the script file that the chain began with, or [`NONE`].
     download: u32,
+    /// The frame whose work it is or, of a download, was that asked for it.
+    frame: u32,
 }
 
 impl Default for Chain {
     fn default() -> Self {
-        Chain { timers: 0, download: NONE }
+        Chain { timers: 0, download: NONE, frame: NONE }
     }
 }

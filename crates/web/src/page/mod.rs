@@ -76,6 +76,12 @@ pub struct PageResource {
     pub server_delay: Option<SimDuration>,
     /// What the browser takes before its network stack acts.
     pub stalled: SimDuration,
+    /// The frame that requests it.
+    pub(crate) frame: u32,
+    /// Whether the preloader of the recording found it, where it is known.
+    pub(crate) found_by_preloader: Option<bool>,
+    /// How urgent it is for its frame; `None`: the frame's loader has no say (documents, media).
+    pub(crate) urgency: Option<Urgency>,
     /// Which distribution of server delays applies.
     pub delay_class: DelayClass,
     /// Priorities by scheme.
@@ -102,6 +108,50 @@ pub struct Priorities {
     pub critical_path: u32,
     /// Node depth (end of section 3.5.3.2).
     pub node_depth: u32,
+    /// The browser's own: DevTools' names, "VeryHigh" first. Where the graph has none, what Chromium gives
+    /// the class (third_party/blink/renderer/platform/loader/fetch/resource_fetcher.cc).
+    pub browser: u32,
+}
+
+impl Priorities {
+    fn browser(class: MimeClass, name: Option<&str>) -> u32 {
+        match (name, class) {
+            (Some("VeryHigh"), _) => 0,
+            (Some("High"), _) => 1,
+            (Some("Medium"), _) => 2,
+            (Some("Low"), _) => 3,
+            (Some(_), _) => 4,
+            (None, MimeClass::Html | MimeClass::Css) => 0,
+            (None, MimeClass::Javascript | MimeClass::Other) => 1,
+            (None, MimeClass::Image) => 3,
+        }
+    }
+}
+
+/// How urgent the browser takes a request to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// High or above, or not known.
+    High,
+    /// Medium: the first images, scripts in the body.
+    Medium,
+    /// Below: other images, scripts that hold up no parser.
+    Low,
+}
+
+impl Urgency {
+    /// Of the request of a resource, by DevTools' name of its priority.
+    fn of(mime_type: &str, browser_priority: Option<&str>) -> Option<Urgency> {
+        let media = ["audio/", "video/"].iter().any(|start| mime_type.starts_with(start));
+        if media || MimeClass::of(mime_type) == MimeClass::Html {
+            return None;
+        }
+        Some(match browser_priority {
+            Some("Medium") => Urgency::Medium,
+            Some("Low" | "VeryLow") => Urgency::Low,
+            _ => Urgency::High,
+        })
+    }
 }
 
 /// What an activity is, for people.
@@ -188,6 +238,8 @@ pub(crate) struct Block {
 pub(crate) struct FrameNode {
     pub parent: u32,
     pub subframes: Vec<u32>,
+    /// The parse chunk with which its document has a body, or [`NONE`] if the graph does not say.
+    pub body: u32,
     /// Index in [`Page::process_frames`].
     pub process: u32,
 }

@@ -133,6 +133,7 @@ pub fn parse(frame: u32, duration_ms: f64) -> ActivityKind {
         recorded_start_ms: None,
         end_tag: String::new(),
         position: None,
+        inserts_body: false,
     })
 }
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
-from loadpath.graphs.build import completion, documents, scripts, work
+from loadpath.graphs.build import completion, documents, scripts, styled, work
 from loadpath.graphs.build.causes import Cause, find_causes
 from loadpath.graphs.build.computations import Computation
 from loadpath.graphs.build.devtools import Request
@@ -481,6 +481,7 @@ def build_graph(
     builder.connect_synchronous()
     builder.add_style_sheets()
     scripts.connect_scripts(builder)
+    styled.connect_styled(builder)
     scripts.connect_callbacks(builder)
     ends = completion.add_completion(builder)
     work.add_other_work(builder)

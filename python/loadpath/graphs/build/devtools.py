@@ -233,8 +233,6 @@ def _take_network(
         request.failed = str(params.get("errorText", "failed") or "failed")
     elif name == "requestServedFromCache":
         request.from_cache = True
-    elif name == "resourceChangedPriority":
-        request.priority = params.get("newPriority", request.priority)
 
 
 def _sent(

@@ -144,6 +144,7 @@ def _add_chunks(builder: "Builder", document: ParsedDocument) -> None:
         line, column = document.source.position(begin_offset)
         end_line, end_column = document.source.position(end)
         is_last = number + 1 == len(document.ends)
+        has_body = begin_offset <= document.source.body_offset < end
         chunk = builder.nodes.add(
             f"pchunk_{name}_{number}",
             time,
@@ -152,6 +153,7 @@ def _add_chunks(builder: "Builder", document: ParsedDocument) -> None:
             duration_ms=round(parse_ms * share, 4),
             end_tag=None if is_last else (tag.name if tag else "script"),
             position=[line, column, end_line, end_column],
+            inserts_body=has_body or None,
         )
         chunk.after(arrived, before)
         if resource is None and before is None:

@@ -94,6 +94,13 @@ class Tag:
         return is_sheet and not media.startswith(("print", "speech", "not all"))
 
 
+_IN_HEAD = frozenset(
+    {"html", "head", "base", "basefont", "bgsound", "link", "meta", "noframes", "noscript"}
+    | {"script", "style", "template", "title"}
+)
+"""Tags before which a document has no body yet (HTML standard, "in head" insertion mode)."""
+
+
 class Source:
     """The text of an HTML document, with its tags in order."""
 
@@ -121,6 +128,12 @@ class Source:
             units -= 2 if ord(self.text[at]) > 0xFFFF else 1
             at += 1
         return at if units <= 0 else None
+
+    @property
+    def body_offset(self) -> int:
+        """Where the body begins: with its tag, or with the first that cannot stand in a head."""
+        body = (tag.start for tag in self.tags if tag.name not in _IN_HEAD and not tag.inert)
+        return next(body, len(self.text))
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset."""

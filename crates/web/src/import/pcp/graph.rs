@@ -382,6 +382,7 @@ fn resource(from: PcpResource, delays: &MeasuredDelays<'_>, report: &mut ImportR
 
 fn parse_chunk(from: PcpParseChunk, report: &mut ImportReport) -> ParseChunk {
     ParseChunk {
+        inserts_body: false,
         frame: from.frame,
         duration_ms: duration_ms(from.start_time, from.end_time, report),
         recorded_start_ms: Some(ms(from.start_time)),
