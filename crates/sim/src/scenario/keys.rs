@@ -144,7 +144,7 @@ sections! {
         #[doc = "Rate of a server's link as a multiple of the bottleneck's."]
         server_rate_factor: u64, 1..=1000,
         pcp 2, "thesis section 3.7.7.1",
-        linux 2, "as pcp";
+        linux 1000, "an emulated link has none: what a window allows arrives at the bottleneck at once";
 
         #[doc = "Queue discipline of the bottleneck towards the servers."]
         up_queue: QueueKind, (),
