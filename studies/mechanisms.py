@@ -29,7 +29,7 @@ WITHOUT: dict[str, dict[str, object]] = {
     "preload scanner on arrival": {"browser.preload_on_arrival": False},
     "tight mode": {"browser.tight_mode": False},
     "the browser's priorities": {"http.priorities": "mime-class"},
-    "preemption": {"http.send_order": "priority"},
+    "preemption": {"http.preemption": False},
     "TLS records": {"http.tls_record_bytes": 0},
     "session tickets and SETTINGS": {"http.tls_tickets_bytes": 0, "http.server_preface": False},
     "segments that count": {"transport.window_room": "full-segment"},

@@ -195,6 +195,51 @@ fn tls_adds_exactly_the_round_trips_of_its_rfcs() {
     }
 }
 
+const TLS_1_3: [(&str, &str); 5] = [
+    ("http.tls", "1.3"),
+    ("http.tls_client_hello_bytes", "200"),
+    ("http.tls_server_hello_bytes", "120"),
+    ("http.tls_certificate_bytes", "800"),
+    ("transport.initial_window_segments", "10"),
+];
+
+// A ticket, SETTINGS and their acknowledgement, 184, 21 and 9 bytes, leave as the client's Finished comes, and
+// the request is right behind it: of a window of 10 000 bytes they leave nine segments if bytes count and
+// seven if segments do. Handshakes take two round trips, the response the third.
+#[test]
+fn a_first_response_gets_what_tickets_and_settings_leave_of_the_window() {
+    for (window_room, segments) in [("full-segment", 9), ("segments", 7)] {
+        let first = [
+            ("http.version", "http/2"),
+            ("http.tls_tickets_bytes", "184"),
+            ("http.server_preface", "true"),
+            ("transport.window_room", window_room),
+        ];
+        let changes = [&TLS_1_3[..], &first].concat();
+        // Frames of 9 bytes for the headers and for the data.
+        let room = segments * 1000 - 18;
+        assert_ms(plt_ms(&document(room).load(&[ROOT]).clone(), &changes), 3.0 * RTT_MS);
+        assert_ms(plt_ms(&document(room + 1).load(&[ROOT]).clone(), &changes), 4.0 * RTT_MS);
+    }
+}
+
+// Ten of a document's twelve segments come with the first flight, an image stands at its beginning: the record
+// that it is in is whole with the second flight, unless records are short.
+#[test]
+fn text_is_read_when_its_record_is_whole() {
+    let mut b = document(12_000);
+    b.add("dchunk_0_0", chunk(ROOT, 0, 300), &[ROOT]);
+    b.add("pchunk_0_0", parse(0, 0.0), &["dchunk_0_0"]);
+    b.add("photo", image_at("http://host.example/photo.png"), &["pchunk_0_0"]);
+    let graph = b.load(&["photo"]).clone();
+    for (record_bytes, round_trips) in [("0", 3.0), ("1000", 3.0), ("9700", 3.0), ("16384", 4.0)] {
+        let changes = [&TLS_1_3[..], &[("http.tls_record_bytes", record_bytes)]].concat();
+        let outcome = load(&graph, &scene(&changes));
+        let photo = outcome.resources.iter().find(|r| r.id == "photo").unwrap();
+        assert_ms(photo.start_ms, round_trips * RTT_MS);
+    }
+}
+
 #[test]
 fn a_name_is_looked_up_once_however_many_connections_wait_for_it() {
     // The images on a new host: one at once, one 30 ms later, while the lookup of 100 ms goes on, and one

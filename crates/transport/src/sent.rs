@@ -192,8 +192,12 @@ impl SentLog {
                 break;
             }
         }
-        while let Some((_, bytes)) = self.padded.pop_front_if(|(end, _)| *end <= ack) {
+        while let Some(&(end, bytes)) = self.padded.front() {
+            if end > ack {
+                break;
+            }
             self.padding -= bytes;
+            self.padded.pop_front();
         }
         self.una = ack;
         let stale = self.reported.partition_point(|r| r.end <= ack);

@@ -2,7 +2,8 @@
 
 use loadpath_net::SimDuration;
 use loadpath_transport::{
-    Congestion, HyStartConfig, MAX_SUBFLOWS, MultipathConfig, PathId, TcpConfig, Validation,
+    Congestion, HyStartConfig, MAX_SUBFLOWS, MultipathConfig, PathId, SendOrder, TcpConfig,
+    Validation,
 };
 
 use super::{
@@ -35,7 +36,10 @@ impl Scenario {
         self.transport.client_initial_window_segments.fill(initial_window_segments);
         let protocol = self.http.version;
         self.http.connections_per_host.fill(protocol.default_connections.into());
-        self.http.send_order.fill(protocol.default_send_order);
+        self.http.send_order.fill(match protocol.default_send_order {
+            SendOrder::Priority if self.http.preemption => SendOrder::PriorityPreemptive,
+            order => order,
+        });
         let left = protocol.header_compression;
         self.http.request_first_fraction.fill(left.first_request);
         self.http.request_later_fraction.fill(left.later_request);

@@ -612,7 +612,12 @@ sections! {
         #[doc = "Order in which responses leave the send buffer."]
         send_order: Auto<SendOrder>, (),
         pcp Auto::Auto, "auto: by version (thesis section 4.3)",
-        linux Auto::Set(SendOrder::PriorityPreemptive), "servers choose a stream for each frame (RFC 9113 section 5)";
+        linux Auto::Auto, "auto: by version, see http.preemption";
+
+        #[doc = "Where the version's order is by priority, a response under way gives way to a more urgent one."]
+        preemption: bool, (),
+        pcp false, "thesis section 4.3",
+        linux true, "servers choose a stream for each frame (RFC 9113 section 5)";
 
         #[doc = "Size of a request."]
         request_bytes: u64, 1..=1_000_000,

@@ -85,6 +85,7 @@ const KERNEL_KEYS: &[&str] = &[
     "http.tls_tickets_bytes",
     "http.tls_record_bytes",
     "http.server_preface",
+    "http.preemption",
     "transport.acks",
     "transport.receive_window_tuning",
     "transport.prr",
