@@ -134,3 +134,12 @@ def test_graph_is_the_true_one(graphs: Graphs, variant: str, name: str) -> None:
 
 def test_hardly_any_page_has_to_be_profiled_again(graphs: Graphs) -> None:
     assert len(graphs.disputed) <= max(1, len(graphs.built) // 50), "\n".join(graphs.disputed)
+
+
+def test_what_a_timer_makes_visible_waits_for_the_timer_and_for_the_sheet(tmp_path: Path) -> None:
+    with Site() as site:
+        url = site.url("css-background-late", "http")
+        graph = built_graph(site, url, tmp_path / "profile")
+    image = next(a["id"] for a in graph["activities"] if "late.png" in a.get("url", ""))
+    parents = [a for a in graph["activities"] if image in a.get("children", [])]
+    assert sorted(parent["kind"] for parent in parents) == ["style", "timer"]
