@@ -32,7 +32,7 @@ def connect_styled(builder: "Builder") -> None:
         before = _styles_before(thread, request.frame, moment.start)
         arrived = cause.request.finished
         if before is not None and arrived is not None and before.start >= arrived:
-            node.after(_change_since(builder, request, cause, before))
+            node.after(_change_since(builder, request, cause, thread, before, moment.start))
         else:
             node.after(*_first_shown(builder, request, moment.start))
 
@@ -70,21 +70,25 @@ def _first_shown(builder: "Builder", request: Request, time: float) -> Iterator[
                 yield builder.style_of(other)
 
 
-def _change_since(builder: "Builder", request: Request, cause: Cause, before: Work) -> Node | None:
-    """What changed the document last since its styles were computed.
+def _change_since(
+    builder: "Builder",
+    request: Request,
+    cause: Cause,
+    thread: ThreadWork,
+    before: Work,
+    time: float,
+) -> Node | None:
+    """What changed the document last between the computation of its styles and a time.
 
     A computation that had the styles computed itself is the change.
     """
-    sending = builder.recording.sending(request)
-    assert sending is not None
-    thread, moment = sending
     if cause.computation is not None and cause.computation in builder.pieces:
         return builder.piece_at(cause.computation, request.sent)
     since = before.start + before.duration
     changes: list[tuple[float, Node | None]] = [
         (computation.start, builder.last_piece(computation))
         for computation in thread.computations
-        if since <= computation.start < moment.start
+        if since <= computation.start < time
         and computation.outer is None
         and computation.kind != STYLE
         and computation in builder.pieces
@@ -92,8 +96,6 @@ def _change_since(builder: "Builder", request: Request, cause: Cause, before: Wo
     changes += [
         (work.start, builder.chunk_parsed_at(work.frame, work.start))
         for work in thread.work
-        if work.kind == "parse"
-        and work.frame == request.frame
-        and since <= work.start < moment.start
+        if work.kind == "parse" and work.frame == request.frame and since <= work.start < time
     ]
     return max(changes, key=lambda change: change[0], default=(0.0, None))[1]
