@@ -104,8 +104,13 @@ class FakeLoads:
         self.made: list[tuple[str | float, Http | None, int]] = []
         self.control_ms: Callable[[int], float] = lambda number: 200.0
         self.controls = 0
+        self.refusals = 0
+        """Loads that find the machine busy before one does not."""
 
     def __call__(self, link: LinkSettings, serve: Serve, settings: LoadSettings) -> Load:
+        if settings.refuse_busy and self.refusals:
+            self.refusals -= 1
+            raise BusyMachineError("this machine is busy")
         if link.get("rate") == "1gbit" and not settings.handshakes:
             self.controls += 1
             return complete(self.control_ms(self.controls - 1))
@@ -262,9 +267,19 @@ def test_a_machine_that_is_never_idle_ends_it(tmp_path: Path) -> None:
         raise BusyMachineError("this machine is busy")
 
     loads = FakeLoads()
+    loads.refusals = 1
     with pytest.raises(BusyMachineError):
         replace(measurement(tmp_path, loads), idle=busy).measure(jobs(1))
     assert loads.made == []
+
+
+def test_a_load_waits_for_a_machine_that_is_busy_for_a_while(tmp_path: Path) -> None:
+    waited = []
+    loads = FakeLoads()
+    loads.refusals = 3
+    patient = replace(measurement(tmp_path, loads), idle=lambda seconds, note: waited.append(1))
+    patient.measure(jobs(1))
+    assert (len(waited), len(loads.made)) == (3, len(jobs(1)))
 
 
 def test_a_store_that_cannot_be_used_says_so(tmp_path: Path) -> None:
