@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 
 .PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 \
 	bench-origin fuzz docs clean study-profiler study-self-consistency study-advice study-kills study-tcp \
-	study-mptcp study-link-kills study-mechanisms study-synthetic lantern validate validate-quick
+	study-mptcp study-link-kills study-mechanisms study-headers study-jitter study-synthetic lantern validate validate-quick
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -93,6 +93,12 @@ validate-quick: build ## the same of six pages over four networks (40 minutes, i
 
 study-mechanisms: build ## what each mechanism is worth over the loads of `make validate` (minutes)
 	@$(BIN)/python studies/mechanisms.py $(STUDIES)/validation docs/validation
+
+study-headers: build ## how long headers are in the profiles of `make validate` (seconds)
+	@$(BIN)/python studies/header_bytes.py $(STUDIES)/validation docs/validation
+
+study-jitter: build ## by how much main-thread work differs in the profiles of `make validate` (seconds)
+	@$(BIN)/python studies/work_jitter.py $(STUDIES)/validation docs/validation
 
 study-advice: build ## advice on 20 pages of the corpus, checked (minutes; needs LOADPATH_CORPUS)
 	@mkdir -p $(STUDIES)/advice

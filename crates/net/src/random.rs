@@ -15,6 +15,9 @@ pub struct Streams {
 }
 
 impl Streams {
+    /// Streams for what draws nothing.
+    pub const FIXED: Streams = Streams { seed: 0, run: 0 };
+
     /// The streams of repetition `run` under the master seed.
     pub fn new(seed: u64, run: u64) -> Self {
         Streams { seed, run }

@@ -7,7 +7,7 @@
 
 use loadpath_net::{Direction, EventQueue, SimDuration, SimTime, Streams};
 use loadpath_transport::{Message, MessageId, PathId, Transport, Wire};
-use loadpath_web::browser::{Browser, BrowserConfig, MainThreads};
+use loadpath_web::browser::{Browser, BrowserConfig, Jitter, MainThreads};
 use loadpath_web::graph::MimeClass;
 use loadpath_web::http::tls::{Handshake, Records, Sizes};
 use loadpath_web::http::{Action, Client, Protocol, Reassembly, ServerConnection};
@@ -146,6 +146,7 @@ struct Settings {
     protocol: &'static Protocol,
     server_delays: bool,
     stalls: bool,
+    jitter: Jitter,
     headers_apart: bool,
     priorities: crate::scenario::PriorityKind,
     model: loadpath_web::http::ServerModel,
@@ -160,22 +161,26 @@ struct Settings {
     time_limit: SimTime,
 }
 
-/// Bytes of a header block on the wire, by its place on its connection.
+/// Bytes of header blocks on the wire.
 struct HeaderBytes {
-    first: u64,
-    later: u64,
+    /// Of a block whose size is not recorded.
+    default: u64,
+    recorded: bool,
+    /// What compression leaves of a connection's first block, and of later ones.
+    first_fraction: f64,
+    later_fraction: f64,
 }
 
 impl HeaderBytes {
-    fn new(bytes: u64, first_fraction: f64, later_fraction: f64) -> Self {
-        let part = |fraction: f64| (bytes as f64 * fraction).round() as u64;
-        HeaderBytes { first: part(first_fraction), later: part(later_fraction) }
-    }
-
     /// `before`: messages before it on its connection.
     #[inline]
-    fn of(&self, before: u64) -> u64 {
-        if before == 0 { self.first } else { self.later }
+    fn of(&self, recorded: Option<u32>, before: u64) -> u64 {
+        let bytes = match recorded {
+            Some(bytes) if self.recorded => u64::from(bytes),
+            _ => self.default,
+        };
+        let fraction = if before == 0 { self.first_fraction } else { self.later_fraction };
+        (bytes as f64 * fraction).round() as u64
     }
 }
 
@@ -198,6 +203,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         let n = &scenario.network;
         let streams = Streams::new(scenario.random.seed, run);
         let b = &scenario.browser;
+        let jitter = Jitter { fraction: b.jitter_fraction, streams };
         let config = BrowserConfig {
             preloader: b.preloader,
             preload_on_arrival: b.preload_on_arrival,
@@ -209,6 +215,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
                 ThreadKind::Process => MainThreads::OnePerProcess,
             },
             other_main_thread_work: b.other_main_thread_work,
+            jitter,
             ..BrowserConfig::default()
         };
         let browser = Browser::new(page, &config);
@@ -237,19 +244,22 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
                 protocol: h.version,
                 server_delays: scenario.server.delays,
                 stalls: b.stalls,
+                jitter,
                 headers_apart: scenario.server.headers_apart,
                 priorities: h.priorities,
                 model: scenario.server.model.get(),
-                request: HeaderBytes::new(
-                    h.request_bytes,
-                    h.request_first_fraction.get(),
-                    h.request_later_fraction.get(),
-                ),
-                response: HeaderBytes::new(
-                    h.response_header_bytes,
-                    h.response_first_fraction.get(),
-                    h.response_later_fraction.get(),
-                ),
+                request: HeaderBytes {
+                    default: h.request_bytes,
+                    recorded: h.recorded_headers,
+                    first_fraction: h.request_first_fraction.get(),
+                    later_fraction: h.request_later_fraction.get(),
+                },
+                response: HeaderBytes {
+                    default: h.response_header_bytes,
+                    recorded: h.recorded_headers,
+                    first_fraction: h.response_first_fraction.get(),
+                    later_fraction: h.response_later_fraction.get(),
+                },
                 handshake: h.tls,
                 flight_sizes: Sizes {
                     client_hello_bytes: h.tls_client_hello_bytes,
@@ -442,7 +452,8 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             self.requested.push(request.resource);
             let mut at = self.now;
             if self.settings.stalls {
-                at += resource.stalled;
+                let jitter = &self.settings.jitter;
+                at += jitter.of(resource.stalled, "browser.stall", || resource.key);
                 // They reach the network stack in order; navigations come by another process.
                 if resource.mime_class != MimeClass::Html {
                     self.stalled_until = self.stalled_until.max(at);
@@ -461,7 +472,8 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
                 Action::Send { connection, request } => {
                     let c = &mut self.connections[connection as usize];
                     let s = &self.settings;
-                    let len = s.protocol.request_frame_bytes + s.request.of(c.requests);
+                    let recorded = self.page.resources[request as usize].request_header_bytes;
+                    let len = s.protocol.request_frame_bytes + s.request.of(recorded, c.requests);
                     // A message without bytes would never arrive.
                     let len = len.max(1);
                     c.requests += 1;
@@ -645,7 +657,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             let Some(resource) = c.http.poll_response() else { break };
             let r = &self.page.resources[resource as usize];
             let s = &self.settings;
-            let header_bytes = s.response.of(c.responses);
+            let header_bytes = s.response.of(r.response_header_bytes, c.responses);
             c.responses += 1;
             let len = s.records.wire_bytes(s.protocol.response_bytes(header_bytes, r.size_bytes));
             let t = &mut self.timelines[resource as usize];

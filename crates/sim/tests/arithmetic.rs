@@ -147,6 +147,42 @@ fn a_request_leaves_later_by_what_it_stalled_in_the_browser() {
 }
 
 #[test]
+fn headers_are_as_long_as_recorded_and_compressed_as_the_version_has_it() {
+    let mut b = document(1000);
+    b.add("a", response("http://example.com/a", "image/png", 900, 0.0), &[ROOT]);
+    let graph = b.load(&["a"]).clone();
+    let mut recorded = graph.clone();
+    for activity in &mut recorded.activities {
+        if let ActivityKind::Resource(r) = &mut activity.kind {
+            (r.request_header_bytes, r.response_header_bytes) = (Some(900), Some(300));
+        }
+    }
+    let over_1_mbit = |graph: &PageGraph, changes: &[(&str, &str)]| {
+        plt_ms(graph, &[&[("network.rate_bps", "1000000")], changes].concat())
+    };
+    let sizes = [("http.request_bytes", "900"), ("http.response_header_bytes", "300")];
+    let with = over_1_mbit(&recorded, &[("http.recorded_headers", "true")]);
+    assert_ms(with, over_1_mbit(&graph, &sizes));
+    // Two requests of 400 bytes and no headers of responses are the default.
+    let more_ms = 2.0 * f64::from(900 - 400 + 300) * 8.0 / 1000.0;
+    assert!(with > over_1_mbit(&recorded, &[]) + more_ms);
+
+    let of = |version, more: &[(&str, &str)]| {
+        over_1_mbit(&graph, &[&sizes[..], &[("http.version", version)], more].concat())
+    };
+    let parts = [
+        ("http.request_first_fraction", "0.69"),
+        ("http.request_later_fraction", "0.1"),
+        ("http.response_first_fraction", "0.47"),
+        ("http.response_later_fraction", "0.08"),
+    ];
+    let hpack = [("http.hpack", "true")];
+    assert_ms(of("http/2", &hpack), of("http/2", &parts));
+    assert!(of("http/2", &hpack) + 5.0 < of("http/2", &[]));
+    assert_ms(of("http/1.1", &hpack), of("http/1.1", &[]));
+}
+
+#[test]
 fn the_end_of_a_resource_is_acknowledged_at_once_if_push_says_so() {
     // Two images of one segment on an HTTP/2 connection with a window of one segment (9 bytes of frame
     // header each for headers and data): the second leaves when the first is acknowledged.

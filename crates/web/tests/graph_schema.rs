@@ -30,6 +30,8 @@ fn full() -> PageGraph {
         size_bytes: 50,
         server_delay_ms: Some(1.5),
         stalled_ms: Some(0.5),
+        request_header_bytes: Some(500),
+        response_header_bytes: Some(250),
         original: original.map(str::to_string),
         server_delay_source: Some(DelaySource::Timing),
         cached: true,

@@ -33,6 +33,7 @@ from loadpath.graphs.har_causes import (
 from loadpath.graphs.har_file import MAX_MS, Entry, PageRecord, plain_url, read_har
 from loadpath.graphs.import_report import ImportReport
 from loadpath.graphs.skeleton import Mark, SkeletonSource
+from loadpath.profiler.headers import request_header_bytes, response_header_bytes
 
 __all__ = ["import_har"]
 
@@ -91,6 +92,7 @@ def import_har(
         pages=len(har.pages),
     )
     load.add_server_delays(report)
+    load.add_header_sizes()
     if waits:
         load.add_waits(report)
     load.tell(report)
@@ -447,6 +449,20 @@ class _Load:
             delay = min(max(0.0, entry.wait_ms - rtt), 3_600_000.0)
             node.fields["server_delay_ms"] = round(delay, 3)
             node.fields["server_delay_source"] = "timing"
+
+    def add_header_sizes(self) -> None:
+        """Of the exchanges whose headers the file has."""
+        for request in self.requests:
+            node, entry = self.builder.resource_of.get(request.key), self.entry_of[request.key]
+            if node is None or request.from_cache or not request.url.startswith("http"):
+                continue
+            if entry.request_headers and entry.response_headers:
+                node.fields["request_header_bytes"] = request_header_bytes(
+                    entry.method, entry.url, entry.request_headers.items()
+                )
+                node.fields["response_header_bytes"] = response_header_bytes(
+                    entry.status, entry.response_headers.items()
+                )
 
     def add_waits(self, report: ImportReport) -> None:
         """Recorded time between what a request or a marker waited for and itself."""

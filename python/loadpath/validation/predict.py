@@ -14,6 +14,7 @@ from loadpath.testbed.load import Http
 from loadpath.validation.cells import CONNECTIONS, SIMULATED_HTTP, ValidationNetwork
 
 __all__ = [
+    "JITTER_FRACTION",
     "LOSSY_RUNS",
     "Prediction",
     "pcp_scenario",
@@ -21,6 +22,9 @@ __all__ = [
     "round_trips",
     "scenario_of",
 ]
+
+JITTER_FRACTION = 0.2
+"""Range between the quartiles of durations of main-thread work (`make study-jitter`)."""
 
 LOSSY_RUNS = 101
 """Simulated loads of a cell with loss: enough for the median not to be chance."""
@@ -42,6 +46,9 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 def scenario_of(network: ValidationNetwork, http: Http, tls: Mapping[str, object]) -> Scenario:
     """The simulation of a cell."""
     parameters = network.parameters()
+    if network.lossy:
+        # Which packets meet in a queue is a matter of milliseconds: runs are to differ as loads do.
+        tls = {"browser.jitter_fraction": JITTER_FRACTION, **tls}
     return resolve_scenario(
         parameters
         | Parameters(

@@ -40,7 +40,7 @@ impl Scenario {
             SendOrder::Priority if self.http.preemption => SendOrder::PriorityPreemptive,
             order => order,
         });
-        let left = protocol.header_compression;
+        let left = if self.http.hpack { protocol.hpack } else { protocol.header_compression };
         self.http.request_first_fraction.fill(left.first_request);
         self.http.request_later_fraction.fill(left.later_request);
         self.http.response_first_fraction.fill(left.first_response);

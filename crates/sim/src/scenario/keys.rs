@@ -622,32 +622,42 @@ sections! {
         #[doc = "Size of a request."]
         request_bytes: u64, 1..=1_000_000,
         pcp 400, "not stated in the thesis (one segment); sensitivity in docs/validation",
-        linux 400, "as pcp";
+        linux 540, "HTTP/1.1 requests of Chromium (studies/header_bytes.py)";
 
         #[doc = "Header block of a response."]
         response_header_bytes: u64, 0..=1_000_000,
         pcp 0, "the thesis counts bodies only; sensitivity in docs/validation",
-        linux 300, "not measured yet; sensitivity in docs/validation";
+        linux 250, "HTTP/1.1 responses of the origin server, seen by Chromium (studies/header_bytes.py)";
+
+        #[doc = "Use the header sizes that a page graph has of its requests and responses."]
+        recorded_headers: bool, (),
+        pcp false, "the thesis counts bodies only",
+        linux true, "as recorded";
+
+        #[doc = "Compress headers of HTTP/2 as HPACK does, of HTTP/3 as QPACK without a dynamic table, where the parts below are auto."]
+        hpack: bool, (),
+        pcp false, "thesis section 4.3",
+        linux true, "RFC 7541, RFC 9204";
 
         #[doc = "Part of its header block that compression leaves of a connection's first request."]
         request_first_fraction: Auto<f64>, FRACTION,
         pcp Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured",
-        linux Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured";
+        linux Auto::Auto, "auto: by version; measured for http/2, quic-lite and spdy/2, else 1";
 
         #[doc = "Part of its header block that compression leaves of a later request."]
         request_later_fraction: Auto<f64>, FRACTION,
         pcp Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured",
-        linux Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured";
+        linux Auto::Auto, "auto: by version; measured for http/2, quic-lite and spdy/2, else 1";
 
         #[doc = "Part of its header block that compression leaves of a connection's first response."]
         response_first_fraction: Auto<f64>, FRACTION,
         pcp Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured",
-        linux Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured";
+        linux Auto::Auto, "auto: by version; measured for http/2, quic-lite and spdy/2, else 1";
 
         #[doc = "Part of its header block that compression leaves of a later response."]
         response_later_fraction: Auto<f64>, FRACTION,
         pcp Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured",
-        linux Auto::Auto, "auto: by version; 1 but for spdy/2, whose parts are measured";
+        linux Auto::Auto, "auto: by version; measured for http/2, quic-lite and spdy/2, else 1";
 
         #[doc = "TLS handshake of a new connection."]
         tls: Handshake, (),
@@ -744,6 +754,11 @@ sections! {
         stalls: bool, (),
         pcp false, "thesis section 3.2",
         linux true, "Chromium: requests pass from the renderer to the network service";
+
+        #[doc = "Main-thread work and stalls vary by up to this part of what was recorded, drawn for each run."]
+        jitter_fraction: f64, FRACTION,
+        pcp 0.0, "thesis section 3.2: as recorded",
+        linux 0.0, "as recorded; 0.2 is what passes of profiles show (docs/linux-profile.md)";
 
         #[doc = "Execute main-thread work outside the thesis's rules (style, layout, paint)."]
         other_main_thread_work: bool, (),

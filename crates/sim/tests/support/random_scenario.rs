@@ -80,6 +80,9 @@ const LATER_NAMES: &[&str] = &["spdy/2", "spdy"];
 /// Those that came with the mechanisms of the kernel and of Chromium, later still.
 const KERNEL_KEYS: &[&str] = &[
     "browser.stalls",
+    "browser.jitter_fraction",
+    "http.recorded_headers",
+    "http.hpack",
     "browser.preload_on_arrival",
     "browser.tight_mode",
     "http.tls_tickets_bytes",

@@ -1,9 +1,9 @@
 //! What the browser model can vary.
 
-use loadpath_net::SimDuration;
+use loadpath_net::{SimDuration, Streams};
 
 /// Options of the browser model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BrowserConfig {
     /// Scan ahead for resources while a parser waits for a script (section 3.7.5, "Preloading").
     pub preloader: bool,
@@ -21,6 +21,8 @@ pub struct BrowserConfig {
     pub threads: MainThreads,
     /// Execute activities of other main-thread work; without, they take no time.
     pub other_main_thread_work: bool,
+    /// By how much activities of main threads differ from the recorded ones.
+    pub jitter: Jitter,
 }
 
 impl Default for BrowserConfig {
@@ -36,7 +38,32 @@ impl Default for BrowserConfig {
             timer_clamp_level: 6,
             threads: MainThreads::OnePerPage,
             other_main_thread_work: false,
+            jitter: Jitter::NONE,
         }
+    }
+}
+
+/// What a browser does takes longer in one load than in another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Jitter {
+    /// Most by which a duration differs, as a part of it.
+    pub fraction: f64,
+    /// Where each is drawn from, by name and the key of what takes the time.
+    pub streams: Streams,
+}
+
+impl Jitter {
+    /// All takes as long as it was recorded.
+    pub const NONE: Jitter = Jitter { fraction: 0.0, streams: Streams::FIXED };
+
+    /// The duration in this load, uniform within the fraction.
+    #[inline]
+    pub fn of(&self, duration: SimDuration, name: &str, key: impl FnOnce() -> u64) -> SimDuration {
+        if self.fraction == 0.0 || duration == SimDuration::ZERO {
+            return duration;
+        }
+        let factor = 1.0 + self.fraction * self.streams.stream(name, key()).symmetric();
+        SimDuration((duration.0 as f64 * factor).round() as u64)
     }
 }
 
@@ -47,4 +74,25 @@ pub enum MainThreads {
     OnePerPage,
     /// One for each renderer process of the graph (site isolation).
     OnePerProcess,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_differ_from_run_to_run_by_no_more_than_the_fraction() {
+        let recorded = SimDuration::from_millis(100);
+        let of = |fraction, run| {
+            let jitter = Jitter { fraction, streams: Streams::new(1, run) };
+            jitter.of(recorded, "browser.work", || 7)
+        };
+        let drawn: Vec<u64> = (0..1000).map(|run| of(0.2, run).0).collect();
+        assert!(drawn.iter().all(|&ns| (80_000_000..=120_000_000).contains(&ns)));
+        let below = drawn.iter().filter(|&&ns| ns < recorded.0).count();
+        assert!((450..=550).contains(&below), "{below} of 1000 are shorter");
+        assert_eq!(drawn[3], of(0.2, 3).0);
+        assert_eq!(of(0.0, 3), recorded);
+        assert_eq!(Jitter::NONE.of(recorded, "browser.work", || 7), recorded);
+    }
 }

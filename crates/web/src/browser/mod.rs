@@ -11,9 +11,9 @@ mod tight;
 
 use std::collections::VecDeque;
 
-use loadpath_net::{EventQueue, SimDuration, SimTime};
+use loadpath_net::{EventQueue, SimDuration, SimTime, key_of};
 
-pub use config::{BrowserConfig, MainThreads};
+pub use config::{BrowserConfig, Jitter, MainThreads};
 use critical_path::Began;
 pub use critical_path::{AwaitedResponse, CriticalPath, PathStep};
 use scheduler::{Lane, Queue, Scheduler};
@@ -480,7 +480,9 @@ impl<'p> Browser<'p> {
             return;
         }
         let Some(activity) = self.scheduler.evaluate_pending(thread) else { return };
-        let duration = self.page.activities[activity as usize].duration;
+        let recorded = &self.page.activities[activity as usize];
+        let duration =
+            self.config.jitter.of(recorded.duration, "browser.work", || key_of(&recorded.id));
         let end = now + duration;
         if let Some(log) = &mut self.log {
             log.push(MainThreadWork { start: now, end, activity, thread });

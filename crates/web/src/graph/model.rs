@@ -112,6 +112,13 @@ pub struct Resource {
     /// `linux` profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled_ms: Option<f64>,
+    /// Bytes of the request's start line and headers as HTTP/1.1 writes them, whatever version it was
+    /// recorded with; used by the `linux` profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_header_bytes: Option<u64>,
+    /// The same of the response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_header_bytes: Option<u64>,
     /// Id of another resource whose response serves this one (session cache, redirect). That one has
     /// no original itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -76,5 +76,7 @@ fn inherit(reference: &mut Resource, gone: &Resource) {
     reference.method.clone_from(&gone.method);
     reference.mime_type.clone_from(&gone.mime_type);
     reference.size_bytes = gone.size_bytes;
+    reference.request_header_bytes = gone.request_header_bytes;
+    reference.response_header_bytes = gone.response_header_bytes;
     reference.server_delay_ms = gone.server_delay_ms;
 }

@@ -19,6 +19,8 @@ pub const MAX_DURATION_MS: f64 = 3_600_000.0;
 pub const MAX_RECORDED_MS: f64 = 86_400_000.0;
 /// Largest resource: 1 TiB.
 pub const MAX_SIZE_BYTES: u64 = 1 << 40;
+/// Longest header block: 1 MB, as scenarios have it.
+pub const MAX_HEADER_BYTES: u64 = 1_000_000;
 /// Longest id or name, in bytes.
 pub const MAX_ID_BYTES: usize = 1000;
 
@@ -26,6 +28,7 @@ pub const MAX_ID_BYTES: usize = 1000;
 pub(super) fn allowed(field: &str) -> &'static str {
     match field {
         "size_bytes" | "offset_bytes" => "a whole number of bytes, 0 to 1099511627776",
+        "request_header_bytes" | "response_header_bytes" => "a whole number of bytes, 1 to 1000000",
         "duration_ms" | "timeout_ms" | "server_delay_ms" | "stalled_ms" => "0 to 3600000 ms",
         "recorded_sent_ms" | "recorded_received_ms" | "recorded_start_ms" | "recorded_busy_ms" => {
             "0 to 86400000 ms"
@@ -276,6 +279,12 @@ impl ActivityCheck<'_> {
         if let Some(delay) = resource.server_delay_ms {
             check_duration("server_delay_ms", delay)?;
         }
+        for (field, bytes) in [
+            ("request_header_bytes", resource.request_header_bytes),
+            ("response_header_bytes", resource.response_header_bytes),
+        ] {
+            check_headers(field, bytes)?;
+        }
         if let Some(stalled) = resource.stalled_ms {
             check_duration("stalled_ms", stalled)?;
         }
@@ -399,6 +408,17 @@ fn check_recorded(field: &str, ms: Option<f64>) -> Result<(), GraphError> {
                 .with_field(field)
                 .with_hint("milliseconds since the start of navigation"))
         }
+        _ => Ok(()),
+    }
+}
+
+fn check_headers(field: &str, bytes: Option<u64>) -> Result<(), GraphError> {
+    match bytes {
+        Some(bytes) if !(1..=MAX_HEADER_BYTES).contains(&bytes) => Err(GraphError::new(format!(
+            "{bytes} is out of range (allowed: {})",
+            allowed("request_header_bytes")
+        ))
+        .with_field(field)),
         _ => Ok(()),
     }
 }

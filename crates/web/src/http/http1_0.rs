@@ -12,6 +12,7 @@ pub static HTTP_1_0: Protocol = Protocol {
     request_frame_bytes: 0,
     framing: Framing::Plain,
     header_compression: HeaderCompression::NONE,
+    hpack: HeaderCompression::NONE,
     delivery: DeliveryOrder::InOrder,
     default_connections: 6,
     default_server: ServerModel::Serial,

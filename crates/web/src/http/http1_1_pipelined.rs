@@ -14,6 +14,7 @@ pub static HTTP_1_1_PIPELINED: Protocol = Protocol {
     request_frame_bytes: 0,
     framing: Framing::Plain,
     header_compression: HeaderCompression::NONE,
+    hpack: HeaderCompression::NONE,
     delivery: DeliveryOrder::InOrder,
     default_connections: 1,
     default_server: ServerModel::Parallel,

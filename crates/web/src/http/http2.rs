@@ -5,6 +5,16 @@ use loadpath_transport::{DeliveryOrder, SendOrder};
 
 use super::{Framing, HeaderCompression, Protocol, ServerModel};
 
+/// HPACK (RFC 7541) with Huffman codes and a table of 4096 bytes leaves these shares of the headers of 25 pages'
+/// requests by Chromium 156 and of their answers, relative to HTTP/1.1's text; in those of requests are the
+/// frame's 9 bytes and the 5 of its priority. `studies/header_bytes.py` measures them.
+const HPACK: HeaderCompression = HeaderCompression {
+    first_request: 0.69,
+    later_request: 0.10,
+    first_response: 0.47,
+    later_response: 0.08,
+};
+
 /// One connection a host; a response is not preempted once its first byte was transmitted.
 pub static HTTP_2: Protocol = Protocol {
     name: "http/2",
@@ -18,6 +28,7 @@ pub static HTTP_2: Protocol = Protocol {
         max_payload_bytes: 16_384,
     },
     header_compression: HeaderCompression::NONE,
+    hpack: HPACK,
     delivery: DeliveryOrder::InOrder,
     default_connections: 1,
     default_server: ServerModel::OutOfOrder,

@@ -39,6 +39,8 @@ pub struct Protocol {
     pub framing: Framing,
     /// What compression leaves of headers unless the scenario says otherwise.
     pub header_compression: HeaderCompression,
+    /// The same where the scenario wants HPACK or QPACK.
+    pub hpack: HeaderCompression,
     /// Order in which bytes reach the browser.
     pub delivery: DeliveryOrder,
     /// Connections a host unless the scenario says otherwise (thesis section 4.4.1.4).

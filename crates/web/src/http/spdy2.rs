@@ -31,6 +31,7 @@ pub static SPDY_2: Protocol = Protocol {
         max_payload_bytes: (1 << 24) - 1,
     },
     header_compression: ZLIB,
+    hpack: ZLIB,
     delivery: DeliveryOrder::InOrder,
     default_connections: 1,
     default_server: ServerModel::OutOfOrder,

@@ -215,6 +215,8 @@ impl<'g> Compiler<'g> {
                 server_delay: r.server_delay_ms.map(SimDuration::from_millis_f64),
                 stalled: r.stalled_ms.map(SimDuration::from_millis_f64).unwrap_or_default(),
                 frame: page.main_frame,
+                request_header_bytes: r.request_header_bytes.map(|bytes| bytes as u32),
+                response_header_bytes: r.response_header_bytes.map(|bytes| bytes as u32),
                 found_by_preloader: r.discovered_by.map(|by| by == DiscoveredBy::Preload),
                 urgency: Urgency::of(&r.mime_type, r.browser_priority.as_deref()),
                 delay_class: DelayClass::of(&r.method, &r.mime_type),

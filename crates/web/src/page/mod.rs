@@ -78,6 +78,10 @@ pub struct PageResource {
     pub stalled: SimDuration,
     /// The frame that requests it.
     pub(crate) frame: u32,
+    /// Recorded header block of its request as HTTP/1.1 writes it.
+    pub request_header_bytes: Option<u32>,
+    /// The same of its response.
+    pub response_header_bytes: Option<u32>,
     /// Whether the preloader of the recording found it, where it is known.
     pub(crate) found_by_preloader: Option<bool>,
     /// How urgent it is for its frame; `None`: the frame's loader has no say (documents, media).

@@ -33,6 +33,15 @@ class Durations:
         found = self._runs.get((key, number), [])
         return median(found) if found and 2 * len(found) >= self.passes else None
 
+    def deviations(self, least_ms: float, most_ms: float) -> list[float]:
+        """By what part each measured duration differs from its median, of medians in a range."""
+        found = []
+        for durations in (*self._runs.values(), *self._parsing.values()):
+            middle = median(durations)
+            if len(durations) == self.passes and least_ms <= middle / 1000 < most_ms:
+                found += [duration / middle - 1 for duration in durations]
+        return found
+
     def parsing(self, url: str) -> float | None:
         """Median time in microseconds that parsing the documents of a URL took."""
         found = self._parsing.get(url)

@@ -12,6 +12,7 @@ from loadpath.graphs.build.builder import BuildReport, build_graph
 from loadpath.graphs.build.recording import read_recording
 from loadpath.output import write_atomic
 from loadpath.profiler.delays import apply_delays, server_delays
+from loadpath.profiler.headers import apply_header_sizes, header_sizes
 from loadpath.profiler.stalls import apply_stalls, request_stalls
 
 __all__ = ["BuildSummary", "build_profile", "graph_text", "write_profile_graph"]
@@ -74,6 +75,7 @@ def build_profile(folder: Path) -> tuple[dict[str, Any], BuildSummary]:
     )
     apply_delays(graph, server_delays(folder))
     apply_stalls(graph, request_stalls(folder))
+    apply_header_sizes(graph, header_sizes(folder / "archive.har"))
     if structure.events.load is None:
         warnings.append("the load event never came: everything recorded counts as before it")
     warnings += _not_modelled(structure.events) + report.warnings

@@ -367,6 +367,8 @@ fn resource(from: PcpResource, delays: &MeasuredDelays<'_>, report: &mut ImportR
         size_bytes: from.size,
         server_delay_ms: if over_http { delay.map(ms) } else { None },
         stalled_ms: None,
+        request_header_bytes: None,
+        response_header_bytes: None,
         original: from.original_resource,
         server_delay_source: None,
         cached: from.cached,
