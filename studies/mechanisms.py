@@ -32,6 +32,7 @@ WITHOUT: dict[str, dict[str, object]] = {
     "preemption": {"http.preemption": False},
     "TLS records": {"http.tls_record_bytes": 0},
     "session tickets and SETTINGS": {"http.tls_tickets_bytes": 0, "http.server_preface": False},
+    "order of pools": {"http.pool_order": "arrival"},
     "HPACK": {"http.hpack": False},
     "recorded headers": {"http.recorded_headers": False},
     "segments that count": {"transport.window_room": "full-segment"},

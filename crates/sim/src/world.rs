@@ -234,7 +234,12 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             packets: 0,
             arrivals: EventQueue::default(),
             timers: EventQueue::default(),
-            client: Client::new(h.version, page.hosts.len(), h.connections_per_host.get() as u32),
+            client: Client::new(
+                h.version,
+                page.hosts.len(),
+                h.connections_per_host.get() as u32,
+                h.pool_order,
+            ),
             browser_armed: SimTime::MAX,
             stalled_until: SimTime::ZERO,
             streams,
@@ -308,8 +313,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
                 Event::Processed { connection, resource } => self.processed(connection, resource),
                 Event::NameResolved { connection } => self.connect(connection),
                 Event::Stalled { resource } => {
-                    let host = self.page.resources[resource as usize].host;
-                    self.client.request(resource, host);
+                    self.request(resource);
                     self.follow_browser();
                 }
                 Event::Browser => {
@@ -463,7 +467,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             if at > self.now {
                 self.timers.push(at, Event::Stalled { resource: request.resource });
             } else {
-                self.client.request(request.resource, resource.host);
+                self.request(request.resource);
             }
         }
         while let Some(action) = self.client.poll_action() {
@@ -615,6 +619,12 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             self.read_requests(connection);
         }
         self.flush_server(connection)
+    }
+
+    /// A request has reached the network stack.
+    fn request(&mut self, resource: u32) {
+        let r = &self.page.resources[resource as usize];
+        self.client.request(resource, r.host, self.settings.priorities.of(r));
     }
 
     fn read_requests(&mut self, connection: u32) {

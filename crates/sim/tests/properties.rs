@@ -69,9 +69,9 @@ fn parts(p: &Phases) -> [f64; 8] {
     ]
 }
 
-/// Bytes of a message without TLS.
-fn response_bytes(scenario: &Scenario, size_bytes: u64) -> u64 {
-    scenario.http.version.response_bytes(scenario.http.response_header_bytes, size_bytes)
+/// What compression leaves of a header block.
+fn part(bytes: u64, fraction: f64) -> u64 {
+    (bytes as f64 * fraction).round() as u64
 }
 
 /// An outcome without the names of hosts.
@@ -138,8 +138,13 @@ proptest! {
         let connections = &outcome.connections;
         let down: u64 = connections.iter().map(|c| c.bytes_down).sum();
         let up: u64 = connections.iter().map(|c| c.bytes_up).sum();
-        let responses: u64 = complete.iter().map(|r| response_bytes(&s, r.size_bytes)).sum();
-        prop_assert!(down >= responses);
+        let h = &s.http;
+        let first = part(h.response_header_bytes, h.response_first_fraction.get());
+        let later = part(h.response_header_bytes, h.response_later_fraction.get());
+        let used = connections.iter().filter(|c| c.requests > 0).count() as u64;
+        let as_later: u64 =
+            complete.iter().map(|r| h.version.response_bytes(later, r.size_bytes)).sum();
+        prop_assert!(down >= as_later);
         prop_assert_eq!(
             connections.iter().map(|c| c.requests).sum::<u64>(),
             outcome.resources.iter().filter(|r| r.connection.is_some()).count() as u64
@@ -148,8 +153,11 @@ proptest! {
         if complete.len() == outcome.resources.len() && !tls {
             // Everything asked for is there, so no byte more was written.
             prop_assert_eq!(outcome.totals.bytes, bodies);
-            prop_assert_eq!(down, responses);
-            prop_assert_eq!(up, outcome.resources.len() as u64 * s.http.request_bytes);
+            prop_assert_eq!(down, as_later + used * (first - later));
+            let first = part(h.request_bytes, h.request_first_fraction.get());
+            let later = part(h.request_bytes, h.request_later_fraction.get());
+            let requests = outcome.resources.len() as u64;
+            prop_assert_eq!(up, requests * later + used * (first - later));
         }
     }
 

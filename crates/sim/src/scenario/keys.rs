@@ -8,7 +8,7 @@ use loadpath_transport::{
     ValidationFloor, WindowRoom,
 };
 use loadpath_web::http::tls::Handshake;
-use loadpath_web::http::{Protocol, ServerModel};
+use loadpath_web::http::{PoolOrder, Protocol, ServerModel};
 
 use super::kinds::*;
 use super::lists::{Drops, RateSchedule};
@@ -603,6 +603,11 @@ sections! {
         connections_per_host: Auto<u64>, 1..=loadpath_web::http::MAX_CONNECTIONS_PER_HOST as u64,
         pcp Auto::Auto, "auto: by version (thesis section 4.4.1.4)",
         linux Auto::Auto, "auto: by version; Chromium has 6 for HTTP/1.1";
+
+        #[doc = "Which request a pool of connections that carry one at a time serves first: arrival (and the connection that was opened first) or urgency by http.priorities (and the connection that was used last)."]
+        pool_order: PoolOrder, (),
+        pcp PoolOrder::Arrival, "thesis section 4.3",
+        linux PoolOrder::Urgency, "Chromium, net/socket/transport_client_socket_pool.cc";
 
         #[doc = "Priorities of responses at the server."]
         priorities: PriorityKind, (),

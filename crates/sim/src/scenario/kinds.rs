@@ -7,7 +7,7 @@ use loadpath_transport::{
     WindowRoom,
 };
 use loadpath_web::http::tls::Handshake;
-use loadpath_web::http::{Protocol, ServerModel};
+use loadpath_web::http::{PoolOrder, Protocol, ServerModel};
 
 use super::value::{Parameter, choice};
 
@@ -203,6 +203,7 @@ choice!(ServerModel {
     "serial" => ServerModel::Serial, "parallel" => ServerModel::Parallel,
     "out-of-order" => ServerModel::OutOfOrder,
 });
+choice!(PoolOrder { "arrival" => PoolOrder::Arrival, "urgency" => PoolOrder::Urgency });
 choice!(ThreadKind { "page" => ThreadKind::Page, "process" => ThreadKind::Process });
 
 impl Parameter for &'static Protocol {

@@ -82,6 +82,7 @@ const KERNEL_KEYS: &[&str] = &[
     "browser.stalls",
     "browser.jitter_fraction",
     "http.recorded_headers",
+    "http.pool_order",
     "http.hpack",
     "browser.preload_on_arrival",
     "browser.tight_mode",

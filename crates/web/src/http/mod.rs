@@ -15,7 +15,7 @@ mod server;
 mod spdy2;
 pub mod tls;
 
-pub use client::{Action, Client, ConnectionId};
+pub use client::{Action, Client, ConnectionId, PoolOrder};
 pub use reassembly::Reassembly;
 pub use server::{ServerConnection, ServerModel};
 
