@@ -85,6 +85,19 @@ class CellResult(msgspec.Struct, kw_only=True):
             return None
         return interval[0] <= predicted <= interval[1]
 
+    @property
+    def half_inside(self) -> bool | None:
+        """Whether the median of every other load lies in the interval of those between.
+
+        That is what the loads say of themselves; None of fewer than six.
+        """
+        if len(self.measured_ms) < 6:
+            return None
+        found, interval = halves(self.measured_ms), bootstrap_interval(self.measured_ms[1::2])
+        if found is None or interval is None:
+            return None
+        return interval[0] <= found[0] <= interval[1]
+
 
 class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
     """Errors over cells; fractions."""
