@@ -10,11 +10,11 @@ use loadpath_transport::{Message, MessageId, PathId, Transport, Wire};
 use loadpath_web::browser::{Browser, BrowserConfig, Jitter, MainThreads};
 use loadpath_web::graph::MimeClass;
 use loadpath_web::http::tls::{Handshake, Records, Sizes};
-use loadpath_web::http::{Action, Client, Protocol, Reassembly, ServerConnection};
+use loadpath_web::http::{Action, Asked, Client, Protocol, Reassembly, ServerConnection, Throttle};
 use loadpath_web::page::Page;
 
 use crate::outcome::PacketEvent;
-use crate::scenario::{End, Scenario, ThreadKind};
+use crate::scenario::{End, PriorityKind, Scenario, ThreadKind};
 use crate::topology::Topology;
 use crate::trace::Tracer;
 
@@ -22,6 +22,8 @@ use crate::trace::Tracer;
 const TLS_MESSAGES: u32 = u32::MAX - 15;
 /// First message number of what the server writes before its first response.
 const PREFACES: u32 = TLS_MESSAGES + 8;
+/// Chromium's second priority, DevTools' "High".
+const HIGH: u32 = 1;
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -64,6 +66,7 @@ pub(crate) struct World<'a, T, C: Transport> {
     timers: EventQueue<Event>,
     client: Client,
     browser_armed: SimTime,
+    throttle: Option<Throttle>,
     /// When the last request that was stalled reaches the network stack.
     stalled_until: SimTime,
     streams: Streams,
@@ -117,6 +120,8 @@ impl<C: Transport> Connection<C> {
 pub(crate) struct Timeline {
     pub(crate) connection: Option<u32>,
     pub(crate) preloaded: bool,
+    /// Its request has high priority by now.
+    raised: bool,
     pub(crate) requested: SimTime,
     pub(crate) request_sent: Option<SimTime>,
     pub(crate) request_arrived: Option<SimTime>,
@@ -148,7 +153,7 @@ struct Settings {
     stalls: bool,
     jitter: Jitter,
     headers_apart: bool,
-    priorities: crate::scenario::PriorityKind,
+    priorities: PriorityKind,
     model: loadpath_web::http::ServerModel,
     request: HeaderBytes,
     response: HeaderBytes,
@@ -240,6 +245,9 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
                 h.connections_per_host.get() as u32,
                 h.pool_order,
             ),
+            throttle: b
+                .throttle
+                .then(|| Throttle::new(page.frame_count(), page.hosts.len(), page.resources.len())),
             browser_armed: SimTime::MAX,
             stalled_until: SimTime::ZERO,
             streams,
@@ -438,6 +446,11 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
                 t.last_byte = Some(at);
                 self.browser.on_complete(at, resource);
                 self.client.on_response(connection);
+                let r = &self.page.resources[resource as usize];
+                if let Some(throttle) = &mut self.throttle {
+                    throttle.finish(resource, r.frame, r.host);
+                    self.begin_requests(r.frame);
+                }
                 news = true;
             }
         }
@@ -469,6 +482,9 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             } else {
                 self.request(request.resource);
             }
+        }
+        while let Some(resource) = self.browser.poll_raised() {
+            self.on_raised(resource);
         }
         while let Some(action) = self.client.poll_action() {
             match action {
@@ -597,6 +613,11 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         if c.ready.is_none() {
             c.ready = Some(self.now);
             self.client.on_ready(connection);
+            if let Some(throttle) = &mut self.throttle
+                && self.settings.protocol.priorities_known
+            {
+                throttle.on_priorities(self.connections[connection as usize].host);
+            }
             self.follow_browser();
         }
     }
@@ -624,7 +645,50 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
     /// A request has reached the network stack.
     fn request(&mut self, resource: u32) {
         let r = &self.page.resources[resource as usize];
-        self.client.request(resource, r.host, self.settings.priorities.of(r));
+        match &mut self.throttle {
+            // Navigations come by another process.
+            Some(throttle) if r.mime_class != MimeClass::Html => {
+                let urgency = r.priorities.browser;
+                throttle.add(Asked { request: resource, frame: r.frame, host: r.host, urgency });
+                if self.timelines[resource as usize].raised {
+                    throttle.promote(resource, r.frame);
+                }
+                self.begin_requests(r.frame);
+            }
+            _ => self.begin_request(resource),
+        }
+    }
+
+    /// What the network service lets begin.
+    fn begin_requests(&mut self, frame: u32) {
+        while let Some(resource) = self.throttle.as_mut().and_then(|throttle| throttle.poll(frame))
+        {
+            self.begin_request(resource);
+        }
+    }
+
+    fn begin_request(&mut self, resource: u32) {
+        let r = &self.page.resources[resource as usize];
+        self.client.request(resource, r.host, self.urgency(resource));
+    }
+
+    /// In a pool.
+    fn urgency(&self, resource: u32) -> u32 {
+        let s = &self.settings;
+        let urgency = s.priorities.of(&self.page.resources[resource as usize]);
+        let raised = self.timelines[resource as usize].raised;
+        if raised && s.priorities == PriorityKind::Browser { urgency.min(HIGH) } else { urgency }
+    }
+
+    /// A request has become one of high priority.
+    fn on_raised(&mut self, resource: u32) {
+        self.timelines[resource as usize].raised = true;
+        let r = &self.page.resources[resource as usize];
+        self.client.promote(resource, r.host, self.urgency(resource));
+        if let Some(throttle) = &mut self.throttle {
+            throttle.promote(resource, r.frame);
+            self.begin_requests(r.frame);
+        }
     }
 
     fn read_requests(&mut self, connection: u32) {

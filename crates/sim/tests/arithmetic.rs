@@ -147,6 +147,30 @@ fn a_request_leaves_later_by_what_it_stalled_in_the_browser() {
 }
 
 #[test]
+fn seventh_and_eighth_images_wait_a_round_trip_unless_they_are_seen() {
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let mut b = document(1000);
+    for name in names {
+        b.add(name, image_at(&format!("http://i.example/{name}")), &[ROOT]);
+    }
+    let mut graph = b.load(&names).clone();
+    let plt = |graph: &PageGraph, version, throttle| {
+        let window = ("transport.initial_window_segments", "10");
+        plt_ms(graph, &[("http.version", version), ("browser.throttle", throttle), window])
+    };
+    let at_once = plt(&graph, "quic-lite", "false");
+    assert_ms(plt(&graph, "quic-lite", "true"), at_once + RTT_MS);
+    for activity in &mut graph.activities {
+        if let ActivityKind::Resource(r) = &mut activity.kind
+            && ["g", "h"].contains(&activity.id.as_str())
+        {
+            r.raised_by = Some(ROOT.into());
+        }
+    }
+    assert_ms(plt(&graph, "quic-lite", "true"), at_once);
+}
+
+#[test]
 fn headers_are_as_long_as_recorded_and_compressed_as_the_version_has_it() {
     let mut b = document(1000);
     b.add("a", response("http://example.com/a", "image/png", 900, 0.0), &[ROOT]);

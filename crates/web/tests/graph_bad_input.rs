@@ -112,6 +112,11 @@ const CASES: &[Case] = &[
     ),
     (r#""original": "image""#, r#""original": "load""#, &["original: load is not a resource"]),
     (r#""original": "image""#, r#""original": "again""#, &["cannot be its own original"]),
+    (
+        r#""server_delay_ms": 3"#,
+        r#""raised_by": "none""#,
+        &["raised_by: there is no activity none"],
+    ),
     (r#""server_delay_ms": 3"#, r#""original": "again""#, &["again has an original itself, image"]),
     (r#""root": "page""#, r#""root": "pag""#, &["root: there is no activity pag"]),
     (r#""root": "page""#, r#""root": "parse""#, &["root: parse is not a resource"]),

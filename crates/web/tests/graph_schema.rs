@@ -38,6 +38,7 @@ fn full() -> PageGraph {
         failed: true,
         priorities: [("cp".to_string(), 3)].into(),
         browser_priority: Some("VeryHigh".into()),
+        raised_by: Some("m".into()),
         discovered_by: Some(DiscoveredBy::Preload),
         evidence: Some(Evidence::Source),
         recorded_sent_ms: Some(2.0),

@@ -760,6 +760,11 @@ sections! {
         pcp false, "thesis section 3.2",
         linux true, "Chromium: requests pass from the renderer to the network service";
 
+        #[doc = "Keep back less urgent requests as Chromium's network service does, where it does not know that a server orders responses by priority: ten of a frame are under way at once, and six of any priority to a host."]
+        throttle: bool, (),
+        pcp false, "thesis section 3.7.2",
+        linux true, "services/network/resource_scheduler/resource_scheduler.cc";
+
         #[doc = "Main-thread work and stalls vary by up to this part of what was recorded, drawn for each run."]
         jitter_fraction: f64, FRACTION,
         pcp 0.0, "thesis section 3.2: as recorded",

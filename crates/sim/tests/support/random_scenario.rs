@@ -81,6 +81,7 @@ const LATER_NAMES: &[&str] = &["spdy/2", "spdy"];
 const KERNEL_KEYS: &[&str] = &[
     "browser.stalls",
     "browser.jitter_fraction",
+    "browser.throttle",
     "http.recorded_headers",
     "http.pool_order",
     "http.hpack",

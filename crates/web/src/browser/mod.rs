@@ -72,6 +72,8 @@ pub struct Browser<'p> {
     finished: Vec<u32>,
     wakes: EventQueue<Wake>,
     requests: VecDeque<Request>,
+    /// Resources whose requests have become urgent.
+    raised: VecDeque<u32>,
     in_flight: u32,
     load_event: Option<SimTime>,
     dom_content_loaded: Option<SimTime>,
@@ -163,6 +165,7 @@ impl<'p> Browser<'p> {
             finished: Vec::new(),
             wakes: EventQueue::default(),
             requests: VecDeque::new(),
+            raised: VecDeque::new(),
             in_flight: 0,
             load_event: None,
             dom_content_loaded: None,
@@ -223,6 +226,13 @@ impl<'p> Browser<'p> {
     #[inline]
     pub fn poll_request(&mut self) -> Option<Request> {
         self.requests.pop_front()
+    }
+
+    /// The next resource whose request is of high priority from now on: a parser waits for it, or layout found
+    /// it within the window; call until `None`.
+    #[inline]
+    pub fn poll_raised(&mut self) -> Option<u32> {
+        self.raised.pop_front()
     }
 
     /// When the next timer or main-thread activity is due.
@@ -297,6 +307,10 @@ impl<'p> Browser<'p> {
             if !self.finished.is_empty() {
                 self.finish_responses();
             }
+        }
+        for &resource in page.raises(activity) {
+            let leader = self.fetches[page.resources[resource as usize].slot as usize].leader;
+            self.raised.push_back(if leader == NONE { resource } else { leader });
         }
         if let Step::Chunk { .. } = page.activities[activity as usize].step {
             self.clone_parse_chunks(now, activity);
@@ -396,7 +410,11 @@ impl<'p> Browser<'p> {
             return;
         }
         fetch.resources.push(&mut self.waiting_links, activity);
-        for block in page.blocks(activity) {
+        let blocks = page.blocks(activity);
+        if !blocks.is_empty() {
+            self.raised.push_back(fetch.leader);
+        }
+        for block in blocks {
             self.preloaders[block.frame as usize].blocked_until = block.until;
             self.to_preload.push(block.frame);
         }

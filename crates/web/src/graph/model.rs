@@ -139,6 +139,10 @@ pub struct Resource {
     /// Priority that the browser itself gave the request when it made it ("VeryHigh", ...).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub browser_priority: Option<String>,
+    /// Id of the activity after which the browser raised the request's priority to high: of an image that
+    /// layout found within the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raised_by: Option<String>,
     /// Who found it first in the recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovered_by: Option<DiscoveredBy>,

@@ -36,6 +36,7 @@ pub fn normalise(graph: &PageGraph) -> PageGraph {
     let heirs = heirs(&activities, is_kept);
     for activity in &mut activities {
         let ActivityKind::Resource(reference) = &mut activity.kind else { continue };
+        reference.raised_by.take_if(|id| !is_kept(id));
         let Some(gone) = reference.original.clone().filter(|id| !is_kept(id)) else { continue };
         match (heirs.get(&*gone), ids.get(&gone)) {
             (Some(heir), Some(gone)) if *heir == activity.id => {

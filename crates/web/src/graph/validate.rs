@@ -290,6 +290,17 @@ impl ActivityCheck<'_> {
         }
         check_recorded("recorded_sent_ms", resource.recorded_sent_ms)?;
         check_recorded("recorded_received_ms", resource.recorded_received_ms)?;
+        if let Some(raised_by) = &resource.raised_by
+            && (*raised_by == activity.id || self.kind_of(raised_by).is_none())
+        {
+            let problem = match *raised_by == activity.id {
+                true => "a resource cannot raise its own priority".to_string(),
+                false => format!("there is no activity {}", clip(raised_by)),
+            };
+            return Err(GraphError::new(problem)
+                .with_field("raised_by")
+                .with_hint("name the activity after which its priority is high, or leave it out"));
+        }
         let Some(original) = &resource.original else { return Ok(()) };
         let hint = "name the resource whose response is used";
         let problem = if *original == activity.id {

@@ -107,6 +107,18 @@ impl Client {
         }
     }
 
+    /// A request has become more urgent.
+    pub fn promote(&mut self, request: u32, host: u32, urgency: u32) {
+        let waiting = &mut self.pools[host as usize].waiting;
+        if self.order == PoolOrder::Urgency
+            && let Some(place) = waiting.iter().position(|w| w.request == request)
+        {
+            waiting.remove(place);
+            let place = waiting.partition_point(|before| before.urgency <= urgency);
+            waiting.insert(place, Waiting { request, urgency });
+        }
+    }
+
     /// The next thing to do.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()

@@ -18,5 +18,6 @@ pub static HTTP_1_1: Protocol = Protocol {
     default_server: ServerModel::Serial,
     default_send_order: SendOrder::Fifo,
     server_preface_bytes: &[],
+    priorities_known: false,
     has_records: true,
 };

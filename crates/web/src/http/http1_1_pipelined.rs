@@ -20,6 +20,7 @@ pub static HTTP_1_1_PIPELINED: Protocol = Protocol {
     default_server: ServerModel::Parallel,
     default_send_order: SendOrder::Fifo,
     server_preface_bytes: &[],
+    priorities_known: false,
     has_records: true,
 };
 

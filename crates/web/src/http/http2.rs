@@ -36,5 +36,6 @@ pub static HTTP_2: Protocol = Protocol {
     // Frames of 9 bytes and 6 a parameter: SETTINGS with two, as the origin server has, and the
     // acknowledgement of the client's (sections 4.1, 6.5).
     server_preface_bytes: &[21, 9],
+    priorities_known: true,
     has_records: true,
 };

@@ -13,11 +13,13 @@ mod quic_lite;
 mod reassembly;
 mod server;
 mod spdy2;
+mod throttle;
 pub mod tls;
 
 pub use client::{Action, Client, ConnectionId, PoolOrder};
 pub use reassembly::Reassembly;
 pub use server::{ServerConnection, ServerModel};
+pub use throttle::{Asked, Throttle};
 
 use loadpath_transport::{DeliveryOrder, SendOrder};
 
@@ -51,6 +53,9 @@ pub struct Protocol {
     pub default_send_order: SendOrder,
     /// Sizes of what the server writes, each by itself, before its first response: RFC 9113, section 3.4.
     pub server_preface_bytes: &'static [u64],
+    /// Chromium knows of a server, once it is connected, that it orders responses by priority
+    /// (net/http/http_server_properties.cc, `SupportsRequestPriority`).
+    pub priorities_known: bool,
     /// TLS records lie around messages; QUIC has packets for that.
     pub has_records: bool,
 }

@@ -22,6 +22,8 @@ pub static QUIC_LITE: Protocol = Protocol {
     delivery: DeliveryOrder::OutOfOrder,
     default_send_order: SendOrder::PriorityPreemptive,
     server_preface_bytes: &[],
+    // Of HTTP/3 by Alt-Svc alone, which a browser that is told to use QUIC has not read.
+    priorities_known: false,
     has_records: false,
     ..HTTP_2
 };

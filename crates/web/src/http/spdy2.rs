@@ -37,5 +37,6 @@ pub static SPDY_2: Protocol = Protocol {
     default_server: ServerModel::OutOfOrder,
     default_send_order: SendOrder::Priority,
     server_preface_bytes: &[],
+    priorities_known: true,
     has_records: true,
 };

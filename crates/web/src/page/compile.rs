@@ -27,6 +27,7 @@ impl Page {
         compiler.add_resources(&IdIndex::new(graph), &priorities(graph));
         compiler.add_activities();
         compiler.follow_chains();
+        compiler.add_raises();
         Ok(compiler.page)
     }
 }
@@ -131,6 +132,7 @@ impl<'g> Compiler<'g> {
             activities: Vec::with_capacity(order.len()),
             edges: Vec::new(),
             blocks: Vec::new(),
+            raises: Vec::new(),
             frames: Vec::new(),
             process_frames: Vec::new(),
             slots: 0,
@@ -269,6 +271,7 @@ impl<'g> Compiler<'g> {
                 children: append(children),
                 streams: append(streams),
                 blocks: (0, 0),
+                raises: (0, 0),
             });
         }
     }
@@ -359,6 +362,31 @@ impl<'g> Compiler<'g> {
             }
             range.1 = end + 1;
             self.page.blocks.push(block);
+        }
+    }
+
+    /// Lists the resources that each activity raises.
+    fn add_raises(&mut self) {
+        let raised_by = |resource: &PageResource| match &self.kind(resource.activity) {
+            ActivityKind::Resource(r) => r
+                .raised_by
+                .as_ref()
+                .map(|id| self.compiled[self.ids.get(id).expect("validated") as usize]),
+            _ => None,
+        };
+        let mut raises: Vec<(u32, u32)> = (0..)
+            .zip(&self.page.resources)
+            .filter_map(|(number, resource)| Some((raised_by(resource)?, number)))
+            .collect();
+        raises.sort_unstable();
+        for (activity, resource) in raises {
+            let end = self.page.raises.len() as u32;
+            let range = &mut self.page.activities[activity as usize].raises;
+            if range.0 == range.1 {
+                range.0 = end;
+            }
+            range.1 = end + 1;
+            self.page.raises.push(resource);
         }
     }
 

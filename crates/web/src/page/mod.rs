@@ -35,6 +35,8 @@ pub struct Page {
     /// Children of all activities; [`Activity::children`] and [`Activity::streams`] point here.
     pub(crate) edges: Vec<u32>,
     pub(crate) blocks: Vec<Block>,
+    /// Resources whose priorities activities raise.
+    pub(crate) raises: Vec<u32>,
     pub(crate) frames: Vec<FrameNode>,
     /// Main frame, or else the lowest frame, of each renderer process.
     pub(crate) process_frames: Vec<u32>,
@@ -77,7 +79,7 @@ pub struct PageResource {
     /// What the browser takes before its network stack acts.
     pub stalled: SimDuration,
     /// The frame that requests it.
-    pub(crate) frame: u32,
+    pub frame: u32,
     /// Recorded header block of its request as HTTP/1.1 writes it.
     pub request_header_bytes: Option<u32>,
     /// The same of its response.
@@ -226,6 +228,8 @@ pub(crate) struct Activity {
     pub streams: (u32, u32),
     /// For the download of a script that holds up a parser: a range of [`Page::blocks`].
     pub blocks: (u32, u32),
+    /// What has high priority when it has completed: a range of [`Page::raises`].
+    pub raises: (u32, u32),
 }
 
 /// A parser that waits for a script.
@@ -285,6 +289,15 @@ impl Page {
 
     pub(crate) fn streams(&self, activity: u32) -> &[u32] {
         slice(&self.edges, self.activities[activity as usize].streams)
+    }
+
+    /// Frames, of which the resources have numbers below.
+    pub fn frame_count(&self) -> usize {
+        self.frames.len()
+    }
+
+    pub(crate) fn raises(&self, activity: u32) -> &[u32] {
+        slice(&self.raises, self.activities[activity as usize].raises)
     }
 
     pub(crate) fn blocks(&self, activity: u32) -> &[Block] {

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
-from loadpath.graphs.build import completion, documents, scripts, styled, work
+from loadpath.graphs.build import completion, documents, raised, scripts, styled, work
 from loadpath.graphs.build.causes import Cause, find_causes
 from loadpath.graphs.build.computations import Computation
 from loadpath.graphs.build.devtools import Request
@@ -486,6 +486,7 @@ def build_graph(
     ends = completion.add_completion(builder)
     work.add_other_work(builder)
     completion.normalise(builder, ends)
+    raised.add_raises(builder)
     for measured in timings or [recording]:
         busy = work.busy_time(measured)
         builder.report.busy_ms.append(busy.busy / 1000.0)

@@ -55,6 +55,7 @@ class Request:
     sent: float
     initiator: dict[str, Any]
     priority: str = ""
+    raised: float | None = None
     wall_time: float = 0.0
     responded: float | None = None
     finished: float | None = None
@@ -203,6 +204,10 @@ def _take(result: Pass, latest: dict[tuple[str, str], Request], event: _Event) -
         result.navigation = event.params.get("entry", event.params)
 
 
+_URGENT = frozenset({"VeryHigh", "High"})
+"""Priorities of requests that Chromium's network service never holds back."""
+
+
 def _take_network(
     result: Pass, latest: dict[tuple[str, str], Request], name: str, event: _Event
 ) -> None:
@@ -233,6 +238,9 @@ def _take_network(
         request.failed = str(params.get("errorText", "failed") or "failed")
     elif name == "requestServedFromCache":
         request.from_cache = True
+    elif name == "resourceChangedPriority" and params.get("newPriority") in _URGENT:
+        if request.raised is None and request.priority not in _URGENT:
+            request.raised = params["timestamp"] * 1e6
 
 
 def _sent(

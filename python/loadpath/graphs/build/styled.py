@@ -16,7 +16,7 @@ from loadpath.graphs.build.nodes import Node
 if TYPE_CHECKING:
     from loadpath.graphs.build.builder import Builder
 
-__all__ = ["connect_styled"]
+__all__ = ["connect_styled", "text_behind_scripts"]
 
 STYLE = "style"
 
@@ -48,8 +48,8 @@ def _styles_before(thread: ThreadWork, frame: str, time: float) -> Work | None:
     return found
 
 
-def _first_shown(builder: "Builder", request: Request, time: float) -> Iterator[Node | None]:
-    """Sheets of the markup, and the text behind the last script that the parser waited for."""
+def text_behind_scripts(builder: "Builder", request: Request, time: float) -> Node | None:
+    """The text behind the last script that the parser of a request's frame had waited for."""
     offset = -1
     for computation, script in builder.script_requests.items():
         cause = builder.causes[script.key]
@@ -59,8 +59,12 @@ def _first_shown(builder: "Builder", request: Request, time: float) -> Iterator[
         if waited and cause.tag.is_script and computation.end <= time:
             offset = max(offset, cause.offset)
     document = builder.document(request.frame, request.sent)
-    if document is not None and offset >= 0:
-        yield document.chunk_behind(offset)
+    return document.chunk_behind(offset) if document is not None and offset >= 0 else None
+
+
+def _first_shown(builder: "Builder", request: Request, time: float) -> Iterator[Node | None]:
+    """Sheets of the markup, and the text behind the last script that the parser waited for."""
+    yield text_behind_scripts(builder, request, time)
     for other in builder.requests:
         cause = builder.causes[other.key]
         if other.type != "Stylesheet" or not other.succeeded or other.frame != request.frame:

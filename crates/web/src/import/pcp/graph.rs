@@ -375,6 +375,7 @@ fn resource(from: PcpResource, delays: &MeasuredDelays<'_>, report: &mut ImportR
         failed: false,
         priorities: from.priority,
         browser_priority: None,
+        raised_by: None,
         discovered_by: None,
         evidence: None,
         recorded_sent_ms: Some(ms(from.sent_time)),
