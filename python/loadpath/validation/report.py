@@ -148,7 +148,7 @@ _LOSSY = """Each cell is judged by its own interval: whether the predicted media
 bootstrap interval (95 %) of the measured one. Beside it the cells where it lies inside or is off by
 no more than 5 %: where a queue is the only cause of loss, intervals are often 1 % wide. "Half the
 loads" is in how many of the cells with six loads or more the median of every other load lies in the
-interval of those between: more cannot be expected of a prediction over as few loads.
+interval of those between, which tells how far so few loads scatter.
 """
 
 _BASELINES = """`pcp`: the same graph with every default of the PCP thesis, over the same network.
