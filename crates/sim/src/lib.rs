@@ -6,6 +6,7 @@ mod critical_path;
 mod load;
 pub mod outcome;
 pub mod scenario;
+mod settings;
 mod topology;
 mod trace;
 mod world;

@@ -7,14 +7,14 @@
 
 use loadpath_net::{Direction, EventQueue, SimDuration, SimTime, Streams};
 use loadpath_transport::{Message, MessageId, PathId, Transport, Wire};
-use loadpath_web::browser::{Browser, BrowserConfig, Jitter, MainThreads};
+use loadpath_web::browser::{Browser, Jitter};
 use loadpath_web::graph::MimeClass;
-use loadpath_web::http::tls::{Handshake, Records, Sizes};
-use loadpath_web::http::{Action, Asked, Client, Protocol, Reassembly, ServerConnection, Throttle};
+use loadpath_web::http::{Action, Asked, Client, Reassembly, ServerConnection, Throttle};
 use loadpath_web::page::Page;
 
 use crate::outcome::PacketEvent;
-use crate::scenario::{End, PriorityKind, Scenario, ThreadKind};
+use crate::scenario::{End, Scenario};
+use crate::settings::{Settings, browser_config};
 use crate::topology::Topology;
 use crate::trace::Tracer;
 
@@ -22,8 +22,6 @@ use crate::trace::Tracer;
 const TLS_MESSAGES: u32 = u32::MAX - 15;
 /// First message number of what the server writes before its first response.
 const PREFACES: u32 = TLS_MESSAGES + 8;
-/// Chromium's second priority, DevTools' "High".
-const HIGH: u32 = 1;
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -146,56 +144,6 @@ impl Timeline {
     }
 }
 
-/// What the world looks up while it runs.
-struct Settings {
-    protocol: &'static Protocol,
-    server_delays: bool,
-    stalls: bool,
-    jitter: Jitter,
-    headers_apart: bool,
-    priorities: PriorityKind,
-    model: loadpath_web::http::ServerModel,
-    request: HeaderBytes,
-    response: HeaderBytes,
-    handshake: Handshake,
-    flight_sizes: Sizes,
-    records: Records,
-    preface: bool,
-    fast_open: bool,
-    dns: SimDuration,
-    time_limit: SimTime,
-}
-
-/// Bytes of header blocks on the wire.
-struct HeaderBytes {
-    /// Of a block whose size is not recorded.
-    default: u64,
-    recorded: bool,
-    /// What compression leaves of a connection's first block, and of later ones.
-    first_fraction: f64,
-    later_fraction: f64,
-}
-
-impl HeaderBytes {
-    /// `before`: messages before it on its connection.
-    #[inline]
-    fn of(&self, recorded: Option<u32>, before: u64) -> u64 {
-        let bytes = match recorded {
-            Some(bytes) if self.recorded => u64::from(bytes),
-            _ => self.default,
-        };
-        let fraction = if before == 0 { self.first_fraction } else { self.later_fraction };
-        (bytes as f64 * fraction).round() as u64
-    }
-}
-
-impl Settings {
-    /// Whether the TLS handshake has a flight of this number.
-    fn has_flight(&self, index: usize) -> bool {
-        self.handshake.flight(&self.flight_sizes, index).is_some()
-    }
-}
-
 impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
     pub(crate) fn new(
         page: &'a Page,
@@ -205,25 +153,9 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         tracer: T,
         log: bool,
     ) -> Self {
-        let n = &scenario.network;
         let streams = Streams::new(scenario.random.seed, run);
-        let b = &scenario.browser;
-        let jitter = Jitter { fraction: b.jitter_fraction, streams };
-        let config = BrowserConfig {
-            preloader: b.preloader,
-            preload_on_arrival: b.preload_on_arrival,
-            tight_mode: b.tight_mode,
-            timers: b.timers,
-            timer_clamp: SimDuration::from_millis_f64(b.timer_clamp_ms),
-            threads: match b.main_threads {
-                ThreadKind::Page => MainThreads::OnePerPage,
-                ThreadKind::Process => MainThreads::OnePerProcess,
-            },
-            other_main_thread_work: b.other_main_thread_work,
-            jitter,
-            ..BrowserConfig::default()
-        };
-        let browser = Browser::new(page, &config);
+        let jitter = Jitter { fraction: scenario.browser.jitter_fraction, streams };
+        let browser = Browser::new(page, &browser_config(scenario, jitter));
         let h = &scenario.http;
         World {
             page,
@@ -245,7 +177,8 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
                 h.connections_per_host.get() as u32,
                 h.pool_order,
             ),
-            throttle: b
+            throttle: scenario
+                .browser
                 .throttle
                 .then(|| Throttle::new(page.frame_count(), page.hosts.len(), page.resources.len())),
             browser_armed: SimTime::MAX,
@@ -253,45 +186,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             streams,
             client_transport: transport(End::Client),
             server_transport: transport(End::Server),
-            settings: Settings {
-                protocol: h.version,
-                server_delays: scenario.server.delays,
-                stalls: b.stalls,
-                jitter,
-                headers_apart: scenario.server.headers_apart,
-                priorities: h.priorities,
-                model: scenario.server.model.get(),
-                request: HeaderBytes {
-                    default: h.request_bytes,
-                    recorded: h.recorded_headers,
-                    first_fraction: h.request_first_fraction.get(),
-                    later_fraction: h.request_later_fraction.get(),
-                },
-                response: HeaderBytes {
-                    default: h.response_header_bytes,
-                    recorded: h.recorded_headers,
-                    first_fraction: h.response_first_fraction.get(),
-                    later_fraction: h.response_later_fraction.get(),
-                },
-                handshake: h.tls,
-                flight_sizes: Sizes {
-                    client_hello_bytes: h.tls_client_hello_bytes,
-                    server_hello_bytes: h.tls_server_hello_bytes,
-                    certificate_bytes: h.tls_certificate_bytes,
-                    tickets_bytes: h.tls_tickets_bytes,
-                },
-                records: Records {
-                    payload_bytes: match h.tls {
-                        Handshake::None => 0,
-                        _ if h.version.has_records => h.tls_record_bytes,
-                        _ => 0,
-                    },
-                },
-                preface: h.server_preface && h.tls != Handshake::None,
-                fast_open: scenario.transport.fast_open,
-                dns: SimDuration::from_millis_f64(n.dns_ms),
-                time_limit: SimTime::ZERO + SimDuration::from_millis_f64(scenario.limits.time_ms),
-            },
+            settings: Settings::new(scenario, jitter),
         }
     }
 
@@ -672,12 +567,9 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         self.client.request(resource, r.host, self.urgency(resource));
     }
 
-    /// In a pool.
     fn urgency(&self, resource: u32) -> u32 {
-        let s = &self.settings;
-        let urgency = s.priorities.of(&self.page.resources[resource as usize]);
         let raised = self.timelines[resource as usize].raised;
-        if raised && s.priorities == PriorityKind::Browser { urgency.min(HIGH) } else { urgency }
+        self.settings.urgency(&self.page.resources[resource as usize], raised)
     }
 
     /// A request has become one of high priority.
