@@ -312,6 +312,9 @@ proptest! {
         let ActivityKind::Resource(root) = &mut b.graph.activities[0].kind else { unreachable!() };
         root.size_bytes = size;
         let page = compile(b.load(&[ROOT]));
+        // The kernel's window counts the short segments ahead of a first response, and its ACKs wait for
+        // company: which of them come together is another matter at another rate.
+        let slack_ms = if profile == "linux" { f64::from(rtt_ms) + 40.0 } else { 0.0 };
         let mut before = f64::INFINITY;
         for factor in [1, 2, 3, 10, 100] {
             let s = support::scenario_of(profile, &[
@@ -322,8 +325,9 @@ proptest! {
                 ("http.version", Protocol::ALL[version].name),
             ]);
             let plt = simulate(&page, &s, 0, &Options::default()).plt_ms.unwrap();
-            prop_assert!(plt <= before, "{} ms at {} times, {} ms before", plt, factor, before);
-            before = plt;
+            let most = before + slack_ms;
+            prop_assert!(plt <= most, "{} ms at {} times, {} ms before", plt, factor, before);
+            before = before.min(plt);
         }
     }
 }

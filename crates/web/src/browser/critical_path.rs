@@ -73,14 +73,16 @@ impl<'p> Browser<'p> {
         match a.step {
             // The path ends where the load event begins.
             _ if activity == self.page.load_event => (SimDuration::ZERO, SimDuration::ZERO),
-            Step::Timer { timeout, level, .. } => (self.timer_wait(timeout, level), a.duration),
+            Step::Timer { timeout, level, .. } => {
+                (self.timer_wait(timeout, level), self.duration(activity))
+            }
             Step::OtherWork { .. } if !self.config.other_main_thread_work => {
                 (SimDuration::ZERO, SimDuration::ZERO)
             }
             Step::Parse { .. }
             | Step::Evaluate { .. }
             | Step::Event { .. }
-            | Step::OtherWork { .. } => (SimDuration::ZERO, a.duration),
+            | Step::OtherWork { .. } => (SimDuration::ZERO, self.duration(activity)),
             Step::AtOnce | Step::Fetch(_) | Step::Chunk { .. } => {
                 (SimDuration::ZERO, SimDuration::ZERO)
             }

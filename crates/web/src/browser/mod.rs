@@ -498,9 +498,7 @@ impl<'p> Browser<'p> {
             return;
         }
         let Some(activity) = self.scheduler.evaluate_pending(thread) else { return };
-        let recorded = &self.page.activities[activity as usize];
-        let duration =
-            self.config.jitter.of(recorded.duration, "browser.work", || key_of(&recorded.id));
+        let duration = self.duration(activity);
         let end = now + duration;
         if let Some(log) = &mut self.log {
             log.push(MainThreadWork { start: now, end, activity, thread });
@@ -511,6 +509,12 @@ impl<'p> Browser<'p> {
             self.wakes.push(end, Wake::Done { thread });
         }
         self.begin(now, activity);
+    }
+
+    /// How long an activity keeps its main thread in this load.
+    fn duration(&self, activity: u32) -> SimDuration {
+        let recorded = &self.page.activities[activity as usize];
+        self.config.jitter.of(recorded.duration, "browser.work", || key_of(&recorded.id))
     }
 
     /// Notes the events that the load is measured by. The load stops at the load event.
