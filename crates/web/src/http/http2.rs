@@ -1,5 +1,6 @@
 //! HTTP/2 (RFC 9113) as the thesis models it (section 4.3): framing, streams, priorities applied to
-//! what waits in the send buffer; no header compression and no flow control.
+//! what waits in the send buffer, no flow control. Headers are compressed where a scenario wants it
+//! (`http.hpack`), which the thesis does not.
 
 use loadpath_transport::{DeliveryOrder, SendOrder};
 

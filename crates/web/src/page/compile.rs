@@ -64,6 +64,16 @@ fn priorities(graph: &PageGraph) -> Vec<Priorities> {
         .collect()
 }
 
+/// Appends to a list of which an activity has a range; those of one activity follow each other.
+fn push_to_range<T>(all: &mut Vec<T>, range: &mut (u32, u32), item: T) {
+    let end = all.len() as u32;
+    if range.0 == range.1 {
+        range.0 = end;
+    }
+    range.1 = end + 1;
+    all.push(item);
+}
+
 fn kind_of(kind: &ActivityKind) -> &'static str {
     match kind {
         ActivityKind::Resource(_) => "resource",
@@ -355,13 +365,8 @@ impl<'g> Compiler<'g> {
         blocks.sort_unstable();
         blocks.dedup();
         for (download, block) in blocks {
-            let end = self.page.blocks.len() as u32;
             let range = &mut self.page.activities[download as usize].blocks;
-            if range.0 == range.1 {
-                range.0 = end;
-            }
-            range.1 = end + 1;
-            self.page.blocks.push(block);
+            push_to_range(&mut self.page.blocks, range, block);
         }
     }
 
@@ -380,13 +385,8 @@ impl<'g> Compiler<'g> {
             .collect();
         raises.sort_unstable();
         for (activity, resource) in raises {
-            let end = self.page.raises.len() as u32;
             let range = &mut self.page.activities[activity as usize].raises;
-            if range.0 == range.1 {
-                range.0 = end;
-            }
-            range.1 = end + 1;
-            self.page.raises.push(resource);
+            push_to_range(&mut self.page.raises, range, resource);
         }
     }
 
