@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: help build demo test lint test-rust wasm test-wheel test-python wheel bench bench-link bench-ns3 \
-	bench-origin fuzz docs clean study-profiler study-self-consistency study-advice study-kills study-tcp \
+	bench-origin fuzz docs clean study-profiler study-advice study-kills study-tcp \
 	study-mptcp study-link-kills study-mechanisms study-headers study-jitter study-synthetic lantern validate validate-quick
 
 help: ## list the targets
@@ -73,10 +73,6 @@ STUDIES := $(or $(LOADPATH_CACHE),$(HOME)/.cache/loadpath)/studies
 study-profiler: build ## what the profiler explains of real pages of packages (hours; PROFILES=10)
 	@scripts/apt.sh 'servers of the studies' nginx-light
 	@$(BIN)/python studies/profile_packages.py $(STUDIES)/profiler docs/validation --profiles $(or $(PROFILES),10)
-
-study-self-consistency: build ## real loads over slow links against simulations of profiles (hours)
-	@scripts/apt.sh 'servers of the studies' nginx-light
-	@$(BIN)/python studies/self_consistency.py $(STUDIES)/self-consistency docs/validation
 
 VALIDATE := $(BIN)/python studies/validate_packages.py $(STUDIES)/validation docs/validation
 

@@ -32,7 +32,7 @@ from loadpath.graphs.graph import Graph, read_graph
 from loadpath.output import write_atomic
 from loadpath.profiler import Manifest, PassKind, read_manifest, record_profile
 from packages import Site, read_sites
-from serving import HTTP_VERSIONS, HttpVersion, serving
+from serving import HTTP_VERSIONS, HttpVersion, profiler_settings, serving
 from tables import csv_text, markdown_table
 
 MAX_FALLBACK = 0.02
@@ -109,7 +109,7 @@ def record(
                 record_profile(
                     server.url(page, http),
                     folder_of(work, page, http, number),
-                    server.settings(runs=runs, plain_runs=plain_runs),
+                    profiler_settings(server, runs=runs, plain_runs=plain_runs),
                 )
             except LoadpathError as error:
                 # The next run of the study tries again.

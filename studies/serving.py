@@ -26,10 +26,10 @@ from cryptography.x509.oid import NameOID
 
 from loadpath.errors import LoadpathError, NotFoundError, hinted
 from loadpath.profiler import Settings
-from loadpath.testbed import Link
+from loadpath.testbed import Link, Origin
 from packages import Site, unpacked
 
-__all__ = ["DOMAIN", "HTTP_VERSIONS", "HttpVersion", "Server", "serving"]
+__all__ = ["DOMAIN", "HTTP_VERSIONS", "HttpVersion", "Server", "profiler_settings", "serving"]
 
 HttpVersion = Literal["h1", "h2"]
 HTTP_VERSIONS: tuple[HttpVersion, ...] = ("h1", "h2")
@@ -150,17 +150,18 @@ class Server(msgspec.Struct, frozen=True):
         scheme = "http" if http == "h1" else "https"
         return f"{scheme}://{page}.{DOMAIN}{self.paths[page]}"
 
-    def settings(self, **options: Any) -> Settings:
-        """What the profiler needs to reach these servers, and further options.
 
-        The certificate is named to the browser instead of errors being ignored: it would not keep
-        in its cache what comes with an error.
-        """
-        return Settings(
-            host_resolver_rules=self.resolver_rules,
-            browser_flags=(f"--ignore-certificate-errors-spki-list={self.spki}",),
-            **options,
-        )
+def profiler_settings(server: Server | Origin, **options: Any) -> Settings:
+    """What the profiler needs to reach a server, and further options.
+
+    The certificate is named to the browser instead of errors being ignored: it would not keep in
+    its cache what comes with an error.
+    """
+    return Settings(
+        host_resolver_rules=server.resolver_rules,
+        browser_flags=(f"--ignore-certificate-errors-spki-list={server.spki}",),
+        **options,
+    )
 
 
 @contextmanager

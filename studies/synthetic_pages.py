@@ -24,7 +24,6 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from archive_site import ArchiveSite
 from loadpath.api import simulate
 from loadpath.cli.console import print_error, print_note
 from loadpath.errors import LoadpathError
@@ -34,8 +33,10 @@ from loadpath.graphs.canonical import canonical_activities
 from loadpath.output import write_atomic
 from loadpath.pages import example_names
 from loadpath.profiler import read_manifest, record_profile
+from loadpath.testbed import OriginSettings, start_origin
 from loadpath.testbed.synthetic import SyntheticPage, synthesise
 from profile_packages import build_graph_file
+from serving import profiler_settings
 from tables import csv_text, markdown_table
 
 SITES = 20
@@ -102,10 +103,15 @@ def examine(
         folder = work / "profiles" / name
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with ArchiveSite(made.archive) as site:
-                settings = site.settings(runs=runs, plain_runs=0, netlog=True, wait_s=wait_s)
-                record_profile(site.url, folder, settings)
-                page.misses = len(set(site.misses))
+            archive = work / "archives" / f"{name}.har"
+            archive.parent.mkdir(exist_ok=True)
+            write_atomic(archive, msgspec.json.encode(made.archive), force=True)
+            with start_origin(OriginSettings(archive=archive, http="h1")) as origin:
+                settings = profiler_settings(
+                    origin, runs=runs, plain_runs=0, netlog=True, wait_s=wait_s
+                )
+                record_profile(origin.url, folder, settings)
+                page.misses = len(origin.report().misses)
         manifest = read_manifest(folder)
         if manifest.status != "complete":
             page.problem = manifest.reason or manifest.status

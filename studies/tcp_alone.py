@@ -28,21 +28,20 @@ from loadpath.output import write_atomic
 from loadpath.testbed import LinkSettings
 from tables import csv_text, markdown_table
 from transfers import (
+    CONTROLLERS,
     SIZES,
     Case,
+    Compared,
     Run,
     Simulated,
+    compared,
     kernel,
-    measure,
-    median_ms,
     middle,
-    simulated,
     size_text,
 )
 
 AIM = 0.05
 """The median difference is to be at most that."""
-CONTROLLERS = ("reno", "cubic")
 OVERLAY_BYTES = 1_000_000
 
 UNLIMITED = {"network.queue": "unlimited", "network.up_queue": "unlimited"}
@@ -136,27 +135,24 @@ class Cell(msgspec.Struct, kw_only=True):
         return self.simulated_ms / self.measured_ms - 1
 
 
-def examine(case: Case, congestion: str, size: int, runs: list[Run], sim: Simulated) -> Cell:
+def examine(found: Compared) -> Cell:
     """Compare."""
-    times = [run.wire_ms for run in runs if run.size == size and run.on_time]
-    typical = middle(runs, size)
-    used = {run.congestion for run in runs}
-    problem = sim.problem
-    if used - {congestion}:
-        problem = f"the kernel used {', '.join(sorted(used))}"
+    times = [run.wire_ms for run in found.runs if run.on_time]
+    typical = middle(found.runs)
+    used = {run.congestion for run in found.runs} - {found.congestion}
     return Cell(
-        link=case.name,
-        congestion=congestion,
-        size=size,
-        measured_ms=median_ms(runs, size),
+        link=found.case.name,
+        congestion=found.congestion,
+        size=found.size,
+        measured_ms=median(times) if times else None,
         runs=len(times),
-        rejected=sum(run.size == size for run in runs) - len(times),
+        rejected=len(found.runs) - len(times),
         spread_ms=max(times) - min(times) if times else 0.0,
-        simulated_ms=sim.wire_ms,
+        simulated_ms=found.simulated.wire_ms,
         waited_ms=typical.waited_ms if typical else 0.0,
         kernel_retransmissions=typical.retransmissions if typical else None,
-        simulated_retransmissions=sim.retransmissions,
-        problem=problem,
+        simulated_retransmissions=found.simulated.retransmissions,
+        problem=f"the kernel used {', '.join(sorted(used))}" if used else found.simulated.problem,
     )
 
 
@@ -331,18 +327,12 @@ def study(
     cells: list[Cell] = []
     for congestion in CONTROLLERS:
         overlays = []
-        for number, case in enumerate(CASES):
-            if only not in case.name:
-                continue
-            file = work / f"{congestion}-{number:02d}.json"
-            count = 0 if only_simulate else runs
-            done = measure(case, congestion, sizes, count, file, multipath=False)
-            for size in sizes:
-                sim = simulated(case, congestion, size)
-                cells.append(examine(case, congestion, size, done, sim))
-                typical = middle(done, size)
-                if size == OVERLAY_BYTES and typical is not None:
-                    overlays.append((case.name, typical, sim))
+        count = 0 if only_simulate else runs
+        for found in compared(CASES, congestion, sizes, count, work, only):
+            cells.append(examine(found))
+            typical = middle(found.runs)
+            if found.size == OVERLAY_BYTES and typical is not None:
+                overlays.append((found.case.name, typical, found.simulated))
         figure = overlay(congestion, overlays)
         write_atomic(output / f"tcp-alone-{congestion}.svg", figure, force=True)
     text = INTRODUCTION.format(

@@ -2,10 +2,9 @@
 
 import json
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import msgspec
@@ -19,22 +18,23 @@ from loadpath.testbed.capture import Segment, TapPacket, read_tap
 from loadpath.testbed.transfer import REQUEST_BYTES, fetch, serve_transfers
 
 __all__ = [
+    "CONTROLLERS",
     "SEGMENT_BYTES",
     "SIZES",
     "Case",
+    "Compared",
     "Run",
     "Simulated",
+    "compared",
     "kernel",
-    "measure",
-    "median_ms",
     "middle",
-    "simulated",
     "size_text",
 ]
 
 SEGMENT_BYTES = 1448
 """Payload of a full packet with time stamps, without MPTCP."""
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
+CONTROLLERS = ("reno", "cubic")
 ATTEMPTS = 3
 """A transfer whose link was late is repeated so often."""
 MAX_LATE = 0.005
@@ -60,6 +60,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """For a number of segments: those that are dropped, counted from 0, retransmissions too."""
     drop_up: Sequence[int] = ()
     """Packets with data towards the server that are dropped."""
+
+    @property
+    def multipath(self) -> bool:
+        """Whether there are two paths."""
+        return "multipath.paths" in (self.settings.get("set") or {})
 
     def drops(self, size: int) -> tuple[list[str], list[str]]:
         """Those of one transfer, down and up, as links and scenarios take them."""
@@ -107,14 +112,44 @@ class Simulated(msgspec.Struct, kw_only=True):
     problem: str = ""
 
 
+class Compared(msgspec.Struct, kw_only=True):
+    """Transfers of one kind, measured and simulated."""
+
+    case: Case
+    congestion: str
+    size: int
+    runs: list[Run]
+    simulated: Simulated
+
+
+def compared(
+    cases: Sequence[Case], congestion: str, sizes: Sequence[int], runs: int, work: Path, only: str
+) -> Iterator[Compared]:
+    """All transfers of the cases whose name has the text `only`; those in `work` count.
+
+    With no `runs` nothing is measured: what is in `work` has to do.
+    """
+    for number, case in enumerate(cases):
+        if only not in case.name:
+            continue
+        file = work / f"{congestion}-{number:02d}.json"
+        done = _measure(case, congestion, sizes, runs, file)
+        for size in sizes:
+            yield Compared(
+                case=case,
+                congestion=congestion,
+                size=size,
+                runs=[run for run in done if run.size == size],
+                simulated=_simulated(case, congestion, size),
+            )
+
+
 def size_text(size: int) -> str:
     """10 kB, 1 MB."""
     return f"{size // 1_000_000} MB" if size >= 1_000_000 else f"{size // 1000} kB"
 
 
-def measure(
-    case: Case, congestion: str, sizes: Sequence[int], runs: int, file: Path, *, multipath: bool
-) -> list[Run]:
+def _measure(case: Case, congestion: str, sizes: Sequence[int], runs: int, file: Path) -> list[Run]:
     """Transfers over links with these drops; what the file has counts, and it gets the rest."""
     done = msgspec.json.decode(file.read_bytes(), type=list[Run]) if file.exists() else []
     for size in sizes:
@@ -122,7 +157,7 @@ def measure(
         for _ in range(tried, runs * ATTEMPTS):
             if sum(run.size == size and run.on_time for run in done) >= runs:
                 break
-            run = _measure_once(case, congestion, size, file.with_suffix(".pcapng"), multipath)
+            run = _measure_once(case, congestion, size, file.with_suffix(".pcapng"))
             note = f"{case.name}, {congestion}, {size_text(size)}: {run.wire_ms:.1f} ms"
             print_note("; ".join([note, *run.reasons]))
             done.append(run)
@@ -130,7 +165,7 @@ def measure(
     return done
 
 
-def _measure_once(case: Case, congestion: str, size: int, tap: Path, multipath: bool) -> Run:
+def _measure_once(case: Case, congestion: str, size: int, tap: Path) -> Run:
     """A transfer over a link of its own: one that was late spoils no other."""
     settings = case.settings | LinkSettings(kernel_congestion=congestion, tap=tap)
     down, up = case.drops(size)
@@ -138,8 +173,8 @@ def _measure_once(case: Case, congestion: str, size: int, tap: Path, multipath: 
         settings |= LinkSettings(drop_down=down, drop_up=up)
     tap.unlink(missing_ok=True)
     with open_link(**settings) as link:
-        with serve_transfers(link, multipath=multipath, congestion=congestion):
-            fetched = fetch(link, size, multipath=multipath)
+        with serve_transfers(link, multipath=case.multipath, congestion=congestion):
+            fetched = fetch(link, size, multipath=case.multipath)
         report = link.close()
     run = _run(read_tap(tap), fetched.port, size, report)
     tap.unlink()
@@ -259,10 +294,10 @@ def _thinking_ms(seen: Sequence[Seen]) -> float:
     return (asked - handshake + told - known) / 1e6
 
 
-def simulated(case: Case, congestion: str, size: int, **keys: object) -> Simulated:
+def _simulated(case: Case, congestion: str, size: int) -> Simulated:
     """The prediction of a transfer, with the same drops."""
     drops = case.drops(size)
-    values: dict[str, object] = dict(case.settings.get("set") or {}) | EXCHANGE | keys
+    values: dict[str, object] = dict(case.settings.get("set") or {}) | EXCHANGE
     for way, listed in zip(("down", "up"), drops, strict=True):
         if listed:
             values[f"network.drop_{way}"] = ",".join(listed)
@@ -344,13 +379,7 @@ def kernel() -> str:
     ).stdout.strip()
 
 
-def middle(runs: Iterable[Run], size: int) -> Run | None:
+def middle(runs: Iterable[Run]) -> Run | None:
     """The run whose time is the median of those on time."""
-    good = sorted((r for r in runs if r.size == size and r.on_time), key=lambda run: run.wire_ms)
+    good = sorted((run for run in runs if run.on_time), key=lambda run: run.wire_ms)
     return good[(len(good) - 1) // 2] if good else None
-
-
-def median_ms(runs: Iterable[Run], size: int) -> float | None:
-    """Median time of the runs that were on time."""
-    times = [run.wire_ms for run in runs if run.size == size and run.on_time]
-    return median(times) if times else None

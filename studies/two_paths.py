@@ -23,10 +23,9 @@ from loadpath.errors import LoadpathError
 from loadpath.output import write_atomic
 from loadpath.testbed import LinkSettings
 from tables import csv_text, markdown_table
-from transfers import Case, Run, Simulated, kernel, measure, middle, simulated, size_text
+from transfers import CONTROLLERS, Case, Compared, compared, kernel, middle, size_text
 
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
-CONTROLLERS = ("cubic", "reno")
 
 
 def _paths(rate: str, rtt_ms: int, rate2: str, rtt2_ms: int) -> LinkSettings:
@@ -90,21 +89,21 @@ class Cell(msgspec.Struct, kw_only=True):
         )
 
 
-def examine(case: Case, congestion: str, size: int, runs: list[Run], sim: Simulated) -> Cell:
+def examine(found: Compared) -> Cell:
     """Compare."""
-    good = [run for run in runs if run.size == size and run.on_time]
+    good = [run for run in found.runs if run.on_time]
     times = [run.wire_ms for run in good]
-    typical = middle(runs, size)
-    used = {run.congestion for run in good} - {congestion}
+    typical, sim = middle(good), found.simulated
+    used = {run.congestion for run in good} - {found.congestion}
     return Cell(
-        paths=case.name,
-        congestion=congestion,
-        size=size,
+        paths=found.case.name,
+        congestion=found.congestion,
+        size=found.size,
         measured_ms=median(times) if times else None,
         least_ms=min(times, default=None),
         most_ms=max(times, default=None),
         runs=len(good),
-        rejected=sum(run.size == size for run in runs) - len(good),
+        rejected=len(found.runs) - len(good),
         simulated_ms=sim.wire_ms,
         kernel_second=_second(typical.path_bytes) if typical else None,
         simulated_second=_second(sim.path_bytes),
@@ -249,16 +248,8 @@ def study(
     sizes = [size for size in SIZES if size <= largest]
     cells: list[Cell] = []
     for congestion in CONTROLLERS:
-        for number, case in enumerate(CASES):
-            if only not in case.name:
-                continue
-            file = work / f"{congestion}-{number:02d}.json"
-            several = "multipath.paths" in (case.settings.get("set") or {})
-            count = 0 if only_simulate else runs
-            done = measure(case, congestion, sizes, count, file, multipath=several)
-            for size in sizes:
-                sim = simulated(case, congestion, size)
-                cells.append(examine(case, congestion, size, done, sim))
+        count = 0 if only_simulate else runs
+        cells += map(examine, compared(CASES, congestion, sizes, count, work, only))
     text = INTRODUCTION.format(
         kernel=kernel(),
         machine=f"{os.cpu_count()} processors, Linux {kernel()}",

@@ -26,7 +26,7 @@ from loadpath.cli.console import print_error, print_note, step_bar
 from loadpath.errors import LoadpathError
 from loadpath.graphs.build.profile import build_profile, graph_text
 from loadpath.pages import EXAMPLE_PREFIX
-from loadpath.profiler import Settings, record_profile
+from loadpath.profiler import record_profile
 from loadpath.profiler.manifest import ARCHIVE_FILE
 from loadpath.testbed import Link
 from loadpath.testbed.load import Http
@@ -39,7 +39,7 @@ from loadpath.validation.run import ValidationOptions, validate_pages
 from loadpath.validation.study import QUICK_PAGES
 from packages import Site, read_sites
 from profile_packages import folder_of, record
-from serving import HTTP_VERSIONS, HttpVersion, serving
+from serving import HTTP_VERSIONS, HttpVersion, profiler_settings, serving
 
 PLAIN_RUNS, TIMING_RUNS = 3, 5
 
@@ -102,12 +102,7 @@ def record_examples(profiles: Path, names: Sequence[str]) -> None:
             archived(f"{EXAMPLE_PREFIX}{name}") as page,
             start_origin(OriginSettings(archive=page.archive)) as origin,
         ):
-            settings = Settings(
-                runs=TIMING_RUNS,
-                plain_runs=PLAIN_RUNS,
-                host_resolver_rules=origin.resolver_rules,
-                browser_flags=(f"--ignore-certificate-errors-spki-list={origin.spki}",),
-            )
+            settings = profiler_settings(origin, runs=TIMING_RUNS, plain_runs=PLAIN_RUNS)
             try:
                 record_profile(origin.url, folder, settings)
             except LoadpathError as error:

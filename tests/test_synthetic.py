@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from archive_site import ArchiveSite
 from conftest import Loadpath
 from loadpath.errors import GraphError
 from loadpath.graphs import Graph, Kind, compare, read_graph
@@ -22,6 +21,7 @@ from loadpath.graphs.build.builder import build_graph
 from loadpath.graphs.build.recording import read_recording
 from loadpath.pages import example_names
 from loadpath.profiler import record_profile
+from loadpath.testbed import OriginSettings, start_origin
 from loadpath.testbed.synthetic import (
     MOST_BYTES,
     Scheme,
@@ -31,6 +31,7 @@ from loadpath.testbed.synthetic import (
 )
 from loadpath.testbed.synthetic.bodies import css_string, html_attribute, js_string
 from page_builder import URL, all_kinds, evaluation, events, graph, page, resource
+from serving import profiler_settings
 
 HOST = "https://page.test/"
 OTHER = "http://other.test/"
@@ -411,11 +412,13 @@ def rich_page() -> Graph:
 )
 def test_a_browser_loads_the_page_as_the_graph_says(tmp_path: Path) -> None:
     made = synthesise(rich_page())
-    with ArchiveSite(made.archive) as site:
-        options = site.settings(runs=0, plain_runs=0, netlog=False, wait_s=0.5)
-        profile = record_profile(site.url, tmp_path / "profile", options)
+    archive = tmp_path / "archive.har"
+    archive.write_text(json.dumps(made.archive))
+    with start_origin(OriginSettings(archive=archive, http="h1")) as origin:
+        options = profiler_settings(origin, runs=0, plain_runs=0, netlog=False, wait_s=0.5)
+        profile = record_profile(origin.url, tmp_path / "profile", options)
         assert profile.manifest.status == "complete", profile.manifest.reason
-    assert site.misses == []
+    assert origin.report().misses == []
     structure = tmp_path / "profile" / "structure"
     built, _ = build_graph(read_recording(structure, tmp_path / "profile" / "archive.har"))
     found = Graph.from_json(json.dumps(built).encode(), "built")
