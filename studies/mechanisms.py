@@ -31,7 +31,7 @@ WITHOUT: dict[str, dict[str, object]] = {
     "the browser's priorities": {"http.priorities": "mime-class"},
     "preemption": {"http.preemption": False},
     "TLS records": {"http.tls_record_bytes": 0},
-    "session tickets and SETTINGS": {"http.tls_tickets_bytes": 0, "http.server_preface": False},
+    "session tickets and SETTINGS": {"http.tls_tickets_bytes": 0, "http.preface": False},
     "order of pools": {"http.pool_order": "arrival"},
     "HPACK": {"http.hpack": False},
     "recorded headers": {"http.recorded_headers": False},

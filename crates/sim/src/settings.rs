@@ -3,7 +3,7 @@
 use loadpath_net::{SimDuration, SimTime};
 use loadpath_web::browser::{BrowserConfig, Jitter, MainThreads};
 use loadpath_web::http::tls::{Handshake, Records, Sizes};
-use loadpath_web::http::{Protocol, ServerModel};
+use loadpath_web::http::{Preface, Protocol, ServerModel};
 use loadpath_web::page::PageResource;
 
 use crate::scenario::{PriorityKind, Scenario, ThreadKind};
@@ -43,8 +43,10 @@ pub(crate) struct Settings {
     pub response: HeaderBytes,
     pub handshake: Handshake,
     pub flight_sizes: Sizes,
+    /// Of a host, that the browser remembers.
+    pub tls_sessions: u64,
     pub records: Records,
-    pub preface: bool,
+    pub preface: Option<Preface>,
     pub fast_open: bool,
     pub dns: SimDuration,
     pub time_limit: SimTime,
@@ -104,6 +106,7 @@ impl Settings {
                 certificate_bytes: h.tls_certificate_bytes,
                 tickets_bytes: h.tls_tickets_bytes,
             },
+            tls_sessions: h.tls_sessions,
             records: Records {
                 payload_bytes: match h.tls {
                     Handshake::None => 0,
@@ -111,16 +114,11 @@ impl Settings {
                     _ => 0,
                 },
             },
-            preface: h.server_preface && h.tls != Handshake::None,
+            preface: h.version.preface.filter(|_| h.preface && h.tls != Handshake::None),
             fast_open: scenario.transport.fast_open,
             dns: SimDuration::from_millis_f64(scenario.network.dns_ms),
             time_limit: SimTime::ZERO + SimDuration::from_millis_f64(scenario.limits.time_ms),
         }
-    }
-
-    /// Whether the TLS handshake has a flight of this number.
-    pub fn has_flight(&self, index: usize) -> bool {
-        self.handshake.flight(&self.flight_sizes, index).is_some()
     }
 
     /// How urgent a request is, where connections are few and at the server; `raised`: it has become one of

@@ -37,6 +37,8 @@ pub(crate) struct ServerLinks<P> {
     pub(crate) from_switch: Link<P>,
     /// When the host's name is known, once somebody asked for it.
     pub(crate) name_known_at: Option<SimTime>,
+    /// TLS sessions of the host that the browser can resume.
+    pub(crate) tls_sessions: u64,
 }
 
 impl<P> Topology<P> {
@@ -77,7 +79,12 @@ impl<P> Topology<P> {
                     let delay = SimDuration(delay.round() as u64);
                     Link::new(Hop::new(plan.server_rate, delay, Queue::Unlimited, Loss::None))
                 };
-                ServerLinks { to_switch: link(), from_switch: link(), name_known_at: None }
+                ServerLinks {
+                    to_switch: link(),
+                    from_switch: link(),
+                    name_known_at: None,
+                    tls_sessions: 0,
+                }
             })
             .collect();
         Topology { bottlenecks, paths, servers }

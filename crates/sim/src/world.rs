@@ -5,10 +5,13 @@
 //! single path, so both hops of that way are computed at once. Packets of several paths merge at the
 //! switch, which costs an event.
 
+mod handshake;
+
 use loadpath_net::{Direction, EventQueue, SimDuration, SimTime, Streams};
 use loadpath_transport::{Message, MessageId, PathId, Transport, Wire};
 use loadpath_web::browser::{Browser, Jitter};
 use loadpath_web::graph::MimeClass;
+use loadpath_web::http::tls::Handshake;
 use loadpath_web::http::{Action, Asked, Client, Reassembly, ServerConnection, Throttle};
 use loadpath_web::page::Page;
 
@@ -20,8 +23,9 @@ use crate::trace::Tracer;
 
 /// First message number of TLS flights; resources lie below.
 const TLS_MESSAGES: u32 = u32::MAX - 15;
-/// First message number of what the server writes before its first response.
-const PREFACES: u32 = TLS_MESSAGES + 8;
+/// SETTINGS of either side, before its first request or response.
+const PREFACE: MessageId = MessageId(TLS_MESSAGES + 8);
+const SETTINGS_ACK: MessageId = MessageId(TLS_MESSAGES + 9);
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -87,6 +91,7 @@ pub(crate) struct Connection<C> {
     server_armed: SimTime,
     http: ServerConnection,
     handshake_started: bool,
+    handshake: Handshake,
     flight: Reassembly,
 }
 
@@ -289,7 +294,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         let c = &mut self.connections[connection as usize];
         if !c.handshake_started && c.client.is_established() {
             c.handshake_started = true;
-            self.advance_handshake(connection, 0);
+            self.begin_handshake(connection);
         }
         let c = &mut self.connections[connection as usize];
         if c.client.peer_closed() && !c.client.is_closed() {
@@ -321,7 +326,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         while let Some(delivery) = self.connections[connection as usize].client.read() {
             let resource = delivery.id.0;
             if resource >= TLS_MESSAGES {
-                self.on_flight(connection, delivery);
+                self.on_overhead(connection, delivery, false);
                 continue;
             }
             let t = &mut self.timelines[resource as usize];
@@ -424,6 +429,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
             server_armed: SimTime::MAX,
             http: ServerConnection::new(self.settings.model),
             handshake_started: false,
+            handshake: self.settings.handshake,
             flight: Reassembly::default(),
         });
         // Connections that are opened during a lookup wait for the same one.
@@ -440,81 +446,10 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         if self.settings.fast_open {
             // What is written now goes with the SYN.
             self.connections[connection as usize].handshake_started = true;
-            self.advance_handshake(connection, 0);
+            self.begin_handshake(connection);
         }
         self.connections[connection as usize].client.connect(self.now);
         let _ = self.flush_client(connection);
-    }
-
-    /// Sends flight `index` of the TLS handshake, or opens the connection for requests after the
-    /// last.
-    fn advance_handshake(&mut self, connection: u32, index: usize) {
-        let flight = self.settings.handshake.flight(&self.settings.flight_sizes, index);
-        let c = &mut self.connections[connection as usize];
-        let Some(flight) = flight else {
-            self.ready(connection);
-            return;
-        };
-        c.flight = Reassembly::default();
-        let id = MessageId(TLS_MESSAGES + index as u32);
-        let message = Message { id, len: flight.bytes, priority: 0 };
-        if flight.from_client {
-            c.client.write(message);
-            if flight.opens_requests {
-                self.ready(connection);
-            }
-        } else {
-            c.server.write(message);
-        }
-    }
-
-    /// Bytes of a TLS flight arrived.
-    fn on_flight(&mut self, connection: u32, delivery: loadpath_transport::Delivery) {
-        let index = (delivery.id.0 - TLS_MESSAGES) as usize;
-        let s = &self.settings;
-        let Some(flight) = s.handshake.flight(&s.flight_sizes, index) else { return };
-        let c = &mut self.connections[connection as usize];
-        if c.flight.add(&delivery) < flight.bytes {
-            return;
-        }
-        if flight.opens_requests && !flight.from_client {
-            self.ready(connection);
-        }
-        if self.settings.has_flight(index + 1) {
-            self.advance_handshake(connection, index + 1);
-        }
-        if flight.from_client && !self.settings.has_flight(index + 2) {
-            self.write_preface(connection);
-        }
-    }
-
-    /// What the server sends of itself once the handshake is over: each write leaves alone, as its
-    /// socket has no delay.
-    fn write_preface(&mut self, connection: u32) {
-        if !self.settings.preface {
-            return;
-        }
-        for (id, &len) in (PREFACES..).zip(self.settings.protocol.server_preface_bytes) {
-            let _ = self.flush_server(connection);
-            let len = self.settings.records.wire_bytes(len);
-            let message = Message { id: MessageId(id), len, priority: 0 };
-            self.connections[connection as usize].server.write(message);
-        }
-        let _ = self.flush_server(connection);
-    }
-
-    fn ready(&mut self, connection: u32) {
-        let c = &mut self.connections[connection as usize];
-        if c.ready.is_none() {
-            c.ready = Some(self.now);
-            self.client.on_ready(connection);
-            if let Some(throttle) = &mut self.throttle
-                && self.settings.protocol.priorities_known
-            {
-                throttle.on_priorities(self.connections[connection as usize].host);
-            }
-            self.follow_browser();
-        }
     }
 
     fn at_server(&mut self, host: u32) -> Result<(), String> {
@@ -587,7 +522,7 @@ impl<'a, T: Tracer, C: Transport> World<'a, T, C> {
         while let Some(delivery) = self.connections[connection as usize].server.read() {
             let resource = delivery.id.0;
             if resource >= TLS_MESSAGES {
-                self.on_flight(connection, delivery);
+                self.on_overhead(connection, delivery, true);
                 continue;
             }
             let t = &mut self.timelines[resource as usize];

@@ -263,16 +263,16 @@ const TLS_1_3: [(&str, &str); 5] = [
     ("transport.initial_window_segments", "10"),
 ];
 
-// A ticket, SETTINGS and their acknowledgement, 184, 21 and 9 bytes, leave as the client's Finished comes, and
-// the request is right behind it: of a window of 10 000 bytes they leave nine segments if bytes count and
-// seven if segments do. Handshakes take two round trips, the response the third.
+// A ticket and SETTINGS, 184 and 21 bytes, leave as the client's Finished comes, an acknowledgement of 9 bytes as
+// its own SETTINGS do, and the request is right behind: of a window of 10 000 bytes they leave nine segments if
+// bytes count and seven if segments do. Handshakes take two round trips, the response the third.
 #[test]
 fn a_first_response_gets_what_tickets_and_settings_leave_of_the_window() {
     for (window_room, segments) in [("full-segment", 9), ("segments", 7)] {
         let first = [
             ("http.version", "http/2"),
             ("http.tls_tickets_bytes", "184"),
-            ("http.server_preface", "true"),
+            ("http.preface", "true"),
             ("transport.window_room", window_room),
         ];
         let changes = [&TLS_1_3[..], &first].concat();
@@ -280,6 +280,40 @@ fn a_first_response_gets_what_tickets_and_settings_leave_of_the_window() {
         let room = segments * 1000 - 18;
         assert_ms(plt_ms(&document(room).load(&[ROOT]).clone(), &changes), 3.0 * RTT_MS);
         assert_ms(plt_ms(&document(room + 1).load(&[ROOT]).clone(), &changes), 4.0 * RTT_MS);
+    }
+}
+
+// Six images on six connections: the first has its handshake behind it and brought two tickets, so that two of
+// the others are spared 800 bytes of certificates, and with TLS 1.2, whose sessions are used more than once, all
+// five, and a round trip.
+#[test]
+fn later_connections_resume_the_sessions_that_the_browser_remembers() {
+    let mut b = document(900);
+    let images: Vec<String> = (0..6).map(|i| format!("image{i}")).collect();
+    for id in &images {
+        b.add(id, image_at(&format!("http://download_0.example/{id}.png")), &[ROOT]);
+    }
+    let ids: Vec<&str> = images.iter().map(String::as_str).collect();
+    let graph = b.load(&ids).clone();
+    // With TLS 1.2 the server's last flight, 80 bytes, is spared, too.
+    let cases = [("1.3", 2 * 800, 0.0), ("1.2", 5 * 880, 1.0), ("1.3-resumed", 0, 0.0)];
+    for (tls, saved, round_trips) in cases {
+        let with = |sessions| {
+            let own = [
+                ("http.version", "http/1.1"),
+                ("http.connections_per_host", "6"),
+                ("http.tls_tickets_bytes", "184"),
+                ("http.tls_sessions", sessions),
+                ("http.tls", tls),
+            ];
+            load(&graph, &scene(&[&TLS_1_3[..], &own].concat()))
+        };
+        let (none, two) = (with("0"), with("2"));
+        let bytes = |o: &Outcome| o.connections.iter().map(|c| c.bytes_down).sum::<u64>();
+        println!("TLS {tls}");
+        assert_eq!((none.connections.len(), two.connections.len()), (6, 6));
+        assert_eq!(bytes(&none) - bytes(&two), saved);
+        assert_ms(none.plt_ms.unwrap() - two.plt_ms.unwrap(), round_trips * RTT_MS);
     }
 }
 

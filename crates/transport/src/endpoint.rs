@@ -214,7 +214,7 @@ impl Endpoint {
                     self.receiver.on_syn(segment);
                     self.sender.set_peer_window(segment);
                     self.establish(now, segment);
-                    self.receiver.owe(AckDue::Duplicate);
+                    self.receiver.owe(AckDue::Alone);
                     if self.sender.outstanding() > 0 {
                         self.sender.on_syn_answer(now, segment, &mut self.stats);
                     }
@@ -238,7 +238,7 @@ impl Endpoint {
             State::Established => {
                 if syn {
                     // The third segment of the handshake was lost.
-                    self.receiver.owe(AckDue::Duplicate);
+                    self.receiver.owe(AckDue::Alone);
                     return;
                 }
             }
@@ -318,7 +318,7 @@ impl Endpoint {
     }
 
     fn poll_established(&mut self, now: SimTime) -> Option<Segment> {
-        if self.receiver.ack_due() == AckDue::Duplicate {
+        if self.receiver.ack_due() == AckDue::Alone {
             return Some(self.bare_ack(now));
         }
         if let Some((sent, again)) = self.sender.poll(now, &mut self.stats) {

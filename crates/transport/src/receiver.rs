@@ -76,8 +76,9 @@ pub(crate) enum AckDue {
     No,
     /// An ACK; data that happens to leave may carry it.
     Yes,
-    /// A duplicate ACK, which must come alone to be one (RFC 5681, section 2).
-    Duplicate,
+    /// An ACK without data: a duplicate one, which must come alone to be one (RFC 5681, section 2), or one
+    /// that leaves before the application has heard of what it acknowledges.
+    Alone,
 }
 
 impl Receiver {
@@ -238,10 +239,12 @@ impl Receiver {
         let window = self.left_of_window();
         let push = segment.flags.has(Flags::PSH);
         let Some(policy) = &mut self.policy else { return };
-        let at_once = policy.on_data(now, segment.len, push, waiting, window, grew);
-        if at_once || segment.flags.has(Flags::FIN) {
-            self.owe(AckDue::Yes);
-        } else if self.ack_deadline.is_none() {
+        let mut due = policy.on_data(now, segment.len, push, waiting, window, grew);
+        if segment.flags.has(Flags::FIN) {
+            due = due.max(AckDue::Yes);
+        }
+        self.owe(due);
+        if due == AckDue::No && self.ack_deadline.is_none() {
             self.ack_deadline = Some(now + self.ack_delay);
         }
     }
@@ -268,7 +271,7 @@ impl Receiver {
             if let Some(policy) = &mut self.policy {
                 policy.on_old_data(window);
             }
-            self.owe(AckDue::Duplicate);
+            self.owe(AckDue::Alone);
             return;
         }
         let fin = segment.flags.has(Flags::FIN);
@@ -294,7 +297,7 @@ impl Receiver {
             }
             self.forget_blocks();
             // RFC 5681, section 4.2: at once if it fills all or part of a gap.
-            self.owe(AckDue::Yes);
+            self.owe(if self.policy.is_some() { AckDue::Alone } else { AckDue::Yes });
             return;
         }
         let place = match self.held.back() {
@@ -304,7 +307,7 @@ impl Receiver {
             _ => self.held.len(),
         };
         if self.held.get(place).is_some_and(|h| h.seq < end) {
-            self.owe(AckDue::Duplicate);
+            self.owe(AckDue::Alone);
             return;
         }
         self.held.insert(place, Held { seq: segment.seq, end, delivery, fin });
@@ -318,7 +321,7 @@ impl Receiver {
             }
             Recovery::Nack => self.find_gap(),
         }
-        self.owe(AckDue::Duplicate);
+        self.owe(AckDue::Alone);
     }
 
     fn accept_in_order(&mut self, end: u64, delivery: Delivery, fin: bool) {

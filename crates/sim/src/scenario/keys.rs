@@ -689,13 +689,18 @@ sections! {
         pcp 0, "thesis section 3.7.2",
         linux 184, "rustls, seen in a capture; nginx with OpenSSL sends two";
 
+        #[doc = "TLS sessions of a host that the browser remembers and later connections resume, without certificates."]
+        tls_sessions: u64, 0..=100,
+        pcp 0, "thesis section 3.7.2",
+        linux 2, "Chromium's net/ssl/ssl_client_session_cache.h; each session of TLS 1.3 is used once (RFC 8446 appendix C.4)";
+
         #[doc = "Most payload of a TLS record, whose bytes can be read when its last has arrived; 0: at once."]
         tls_record_bytes: u64, 0..=16_384,
         pcp 0, "thesis section 3.7.2",
         linux 16_384, "RFC 8446 section 5.1; rustls, and nginx by default, fill them";
 
-        #[doc = "The server's SETTINGS frames precede its first response."]
-        server_preface: bool, (),
+        #[doc = "SETTINGS frames precede the first request and the first response."]
+        preface: bool, (),
         pcp false, "thesis section 4.3",
         linux true, "RFC 9113 section 3.4";
     }

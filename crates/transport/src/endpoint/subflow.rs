@@ -40,7 +40,7 @@ impl Endpoint {
     #[inline]
     pub(crate) fn may_have_own(&self) -> bool {
         if self.sends() {
-            self.receiver.ack_due() == AckDue::Duplicate || self.sender.may_send_again()
+            self.receiver.ack_due() == AckDue::Alone || self.sender.may_send_again()
         } else {
             self.syn_due && self.is_alive()
         }
@@ -53,7 +53,7 @@ impl Endpoint {
         let segment = match self.state {
             State::Closed | State::Listen => return None,
             _ if !self.sends() => self.poll_syn(now)?,
-            _ if self.receiver.ack_due() == AckDue::Duplicate => self.bare_ack_offering(now, 0),
+            _ if self.receiver.ack_due() == AckDue::Alone => self.bare_ack_offering(now, 0),
             _ => {
                 let (sent, again) = self.sender.poll_again(now, &mut self.stats)?;
                 self.data_segment_offering(now, &sent, again, 0)

@@ -7,6 +7,7 @@
 
 use loadpath_net::{SimDuration, SimTime};
 
+use super::AckDue;
 use crate::TcpConfig;
 
 /// The kernel's first guess of the other side's segments (`TCP_MSS_DEFAULT`).
@@ -44,8 +45,8 @@ impl QuickAcks {
         }
     }
 
-    /// A segment in order arrived, with which `waiting` bytes have no ACK; `grew` says that the window did. True
-    /// if the ACK is due at once.
+    /// A segment in order arrived, with which `waiting` bytes have no ACK; `grew` says that the window did. What
+    /// is due at once leaves before the application can answer, unless its reading is the reason.
     pub fn on_data(
         &mut self,
         now: SimTime,
@@ -54,7 +55,7 @@ impl QuickAcks {
         waiting: u64,
         window: u64,
         grew: bool,
-    ) -> bool {
+    ) -> AckDue {
         if self.last_received.is_none() {
             self.hurry(window);
         }
@@ -65,8 +66,13 @@ impl QuickAcks {
         if len < self.mss || push {
             self.pushed = (self.pushed + 1).min(if len < self.mss { 2 } else { 1 });
         }
-        let read = self.pushed == 2 || (self.pushed == 1 && !self.interactive);
-        waiting > self.patience || (self.quick > 0 && !self.interactive) || read
+        if waiting > self.patience || (self.quick > 0 && !self.interactive) {
+            AckDue::Alone
+        } else if self.pushed == 2 || (self.pushed == 1 && !self.interactive) {
+            AckDue::Yes
+        } else {
+            AckDue::No
+        }
     }
 
     /// What arrived before came again.
@@ -96,5 +102,34 @@ impl QuickAcks {
     /// An ACK was delayed in vain (`tcp_delack_timer_handler`).
     pub fn on_deadline(&mut self) {
         self.interactive = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ack_waits_for_an_answer_only_if_reading_is_its_reason() {
+        let config = TcpConfig { quick_ack_segments: 2, ..TcpConfig::standard() };
+        let mss = config.mss;
+        let mut policy = QuickAcks::new(&config);
+        let on_data = |policy: &mut QuickAcks, len, push, waiting| {
+            policy.on_data(SimTime::ZERO, len, push, waiting, 1, false)
+        };
+        // Two are quick (tcp_incr_quickack), then every second full segment.
+        for waiting in [1, 1] {
+            assert_eq!(on_data(&mut policy, mss, false, waiting), AckDue::Alone);
+            policy.on_ack_sent();
+        }
+        assert_eq!(on_data(&mut policy, mss, false, u64::from(mss)), AckDue::No);
+        assert_eq!(on_data(&mut policy, mss, false, 2 * u64::from(mss)), AckDue::Alone);
+        policy.on_ack_sent();
+        // A short segment: once the application has read it.
+        assert_eq!(on_data(&mut policy, 300, true, 300), AckDue::Yes);
+        // It answers: no ACK of its own any more.
+        policy.on_ack_sent();
+        policy.on_data_sent(SimTime::ZERO);
+        assert_eq!(on_data(&mut policy, 300, true, 300), AckDue::No);
     }
 }

@@ -17,7 +17,7 @@ pub static HTTP_1_0: Protocol = Protocol {
     default_connections: 6,
     default_server: ServerModel::Serial,
     default_send_order: SendOrder::Fifo,
-    server_preface_bytes: &[],
+    preface: None,
     priorities_known: false,
     has_records: true,
 };

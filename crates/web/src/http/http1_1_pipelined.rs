@@ -19,7 +19,7 @@ pub static HTTP_1_1_PIPELINED: Protocol = Protocol {
     default_connections: 1,
     default_server: ServerModel::Parallel,
     default_send_order: SendOrder::Fifo,
-    server_preface_bytes: &[],
+    preface: None,
     priorities_known: false,
     has_records: true,
 };

@@ -4,7 +4,7 @@
 
 use loadpath_transport::{DeliveryOrder, SendOrder};
 
-use super::{Framing, HeaderCompression, Protocol, ServerModel};
+use super::{Framing, HeaderCompression, Preface, Protocol, ServerModel};
 
 /// HPACK (RFC 7541) with Huffman codes and a table of 4096 bytes leaves these shares of the headers of 25 pages'
 /// requests by Chromium 156 and of their answers, relative to HTTP/1.1's text; in those of requests are the
@@ -34,9 +34,14 @@ pub static HTTP_2: Protocol = Protocol {
     default_connections: 1,
     default_server: ServerModel::OutOfOrder,
     default_send_order: SendOrder::Priority,
-    // Frames of 9 bytes and 6 a parameter: SETTINGS with two, as the origin server has, and the
-    // acknowledgement of the client's (sections 4.1, 6.5).
-    server_preface_bytes: &[21, 9],
+    // Frames of 9 bytes (sections 4.1, 6.5, 6.9). The client's: 24 bytes, SETTINGS with four parameters of 6,
+    // WINDOW_UPDATE (Chromium's net/spdy/spdy_session.cc, `SendInitialData`); the server's: SETTINGS with two,
+    // as the origin server has.
+    preface: Some(Preface {
+        client_bytes: 24 + 33 + 13,
+        server_bytes: 21,
+        acknowledgement_bytes: 9,
+    }),
     priorities_known: true,
     has_records: true,
 };

@@ -51,13 +51,24 @@ pub struct Protocol {
     pub default_server: ServerModel,
     /// Order in which responses leave the server unless the scenario says otherwise.
     pub default_send_order: SendOrder,
-    /// Sizes of what the server writes, each by itself, before its first response: RFC 9113, section 3.4.
-    pub server_preface_bytes: &'static [u64],
+    /// What each side says of itself before anything else.
+    pub preface: Option<Preface>,
     /// Chromium knows of a server, once it is connected, that it orders responses by priority
     /// (net/http/http_server_properties.cc, `SupportsRequestPriority`).
     pub priorities_known: bool,
     /// TLS records lie around messages; QUIC has packets for that.
     pub has_records: bool,
+}
+
+/// Frames that open a connection (RFC 9113, section 3.4), each written by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Preface {
+    /// Of the client, before its first request.
+    pub client_bytes: u64,
+    /// Of the server, when the handshake is over.
+    pub server_bytes: u64,
+    /// Of either side, when the other's has arrived.
+    pub acknowledgement_bytes: u64,
 }
 
 /// What is left of a header block. The first of a direction meets a compressor that knows nothing of the

@@ -21,7 +21,7 @@ pub static QUIC_LITE: Protocol = Protocol {
     hpack: QPACK,
     delivery: DeliveryOrder::OutOfOrder,
     default_send_order: SendOrder::PriorityPreemptive,
-    server_preface_bytes: &[],
+    preface: None,
     // Of HTTP/3 by Alt-Svc alone, which a browser that is told to use QUIC has not read.
     priorities_known: false,
     has_records: false,

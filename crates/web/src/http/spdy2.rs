@@ -36,7 +36,7 @@ pub static SPDY_2: Protocol = Protocol {
     default_connections: 1,
     default_server: ServerModel::OutOfOrder,
     default_send_order: SendOrder::Priority,
-    server_preface_bytes: &[],
+    preface: None,
     priorities_known: true,
     has_records: true,
 };

@@ -77,6 +77,25 @@ pub struct Flight {
 }
 
 impl Handshake {
+    /// The same of a session that both sides know; `None` if it is one, or there is no TLS.
+    pub fn resumed(self) -> Option<Handshake> {
+        match self {
+            Handshake::Tls12 => Some(Handshake::Tls12Resumed),
+            Handshake::Tls13 => Some(Handshake::Tls13Resumed),
+            _ => None,
+        }
+    }
+
+    /// Whether nobody else may resume the session that this one resumes (RFC 8446, appendix C.4).
+    pub fn uses_up_session(self) -> bool {
+        self == Handshake::Tls13Resumed
+    }
+
+    /// Whether sessions come with flight number `index`.
+    pub fn brings_session(self, index: usize) -> bool {
+        index == 3 && !matches!(self, Handshake::None | Handshake::Tls12Resumed)
+    }
+
     /// Flight number `index` of this handshake, `None` past the last.
     pub fn flight(self, sizes: &Sizes, index: usize) -> Option<Flight> {
         let hello = sizes.client_hello_bytes;
