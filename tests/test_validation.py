@@ -363,7 +363,7 @@ def test_responses_are_compared_by_url_up_to_the_load_event() -> None:
         for run in range(3)
     ]
     ends = {"a": 44.0, "after": 120.0, "broken": 1.0, "seldom": 60.0}
-    prediction = Prediction(load_ms=90.0, pcp_ms=None, bytes_ms=10.0, resources_ms=ends)
+    prediction = Prediction(loads_ms=[90.0], pcp_ms=None, bytes_ms=10.0, resources_ms=ends)
     [found] = resource_times(loads, prediction)
     assert (found.url, found.measured_ms, found.predicted_ms) == ("a", 41.0, 44.0)
 
@@ -373,7 +373,10 @@ def test_handshakes_are_those_of_the_probe() -> None:
     assert tls_keys(clear) == {"http.tls": "none"}
     assert tls_keys(None) == {}
     hello = {"address": "", "client_hello_bytes": 1765, "server_flight_bytes": 597}
-    tls = [{**hello, "client_hello_bytes": 1, "resumed": True}, {**hello, "resumed": False}]
+    tls = [
+        {**hello, "client_hello_bytes": 1, "server_flight_bytes": 97, "resumed": True},
+        {**hello, "resumed": False},
+    ]
     secure = msgspec.convert(
         {
             "status": "complete",
@@ -382,7 +385,12 @@ def test_handshakes_are_those_of_the_probe() -> None:
         },
         Load,
     )
-    assert tls_keys(secure)["http.tls_client_hello_bytes"] == 1765
+    assert tls_keys(secure) == {
+        "http.tls": "1.3",
+        "http.tls_client_hello_bytes": 1765,
+        "http.tls_server_hello_bytes": 97,
+        "http.tls_certificate_bytes": 500,
+    }
 
 
 def test_a_prediction_is_the_simulation_of_the_cell() -> None:
@@ -410,10 +418,13 @@ def cell(name: str, predicted_ms: float, measured_ms: list[float], **values: Any
             "held_out": held_out(name),
             "network": FAST,
             "http": "h2",
-            "measured_ms": measured_ms,
+            "measured": dict(enumerate(measured_ms)),
             "rejected": 1,
             "prediction": Prediction(
-                load_ms=predicted_ms, pcp_ms=2 * predicted_ms, bytes_ms=100.0, resources_ms={}
+                loads_ms=[predicted_ms] * 3,
+                pcp_ms=2 * predicted_ms,
+                bytes_ms=100.0,
+                resources_ms={},
             ),
             **values,
         }
@@ -424,6 +435,27 @@ def test_what_loads_say_of_themselves_takes_six() -> None:
     assert cell("a", 1.0, [1.0, 2.0, 3.0, 4.0, 5.0]).half_inside is None
     assert cell("a", 1.0, [300.0, 290.0, 300.0, 310.0, 305.0, 300.0]).half_inside is True
     assert cell("a", 1.0, [200.0, 290.0, 210.0, 310.0, 205.0, 300.0]).half_inside is False
+
+
+def test_loads_are_compared_with_the_simulated_ones_of_the_same_losses() -> None:
+    loads_ms = [100.0, 200.0, None, 300.0, 120.0]
+    prediction = Prediction(loads_ms=loads_ms, pcp_ms=None, bytes_ms=1.0, resources_ms={})
+    assert prediction.load_ms == 200.0
+    one = cell("a", 0.0, [], measured={1: 205.0, 3: 290.0}, prediction=prediction)
+    assert one.same_runs_ms == 250.0
+    assert one.pairs_ms == [(200.0, 205.0), (300.0, 290.0)]
+    # A load that does not end is longer than any other.
+    most = msgspec.structs.replace(one, measured={0: 1.0, 2: 1.0, 3: 1.0})
+    assert most.same_runs_ms == 300.0
+    assert msgspec.structs.replace(one, measured={2: 1.0}).same_runs_ms is None
+    later = msgspec.structs.replace(one, measured={1: 205.0, 5: 290.0})
+    assert (later.same_runs_ms, later.pairs_ms) == (None, [(200.0, 205.0)])
+    lossy = [cell("a", 0.0, [210.0, 200.0, 190.0], network=LOSSY, prediction=prediction)]
+    text = markdown(replace(RESULT, cells=lossy), "accuracy", "Title", "make validate")
+    single = text.partition("### Load by load")[2]
+    # 100 of 210 and 200 of 200; the third does not end.
+    assert "| h2 | 10mbit/40ms/2% | all | 2 | 26.2% | 26.2% | -26.2% |" in single
+    assert "| the same, of the same losses | all | 1 | 0.0% |" in single
 
 
 CELLS = [
@@ -457,7 +489,7 @@ def test_a_report_has_the_worst_cells_first_and_what_is_held_out_apart(tmp_path:
     quic, _, rest = rest.partition("## Cells with loss")
     assert "| profile `linux` | all | 1 | 37.5% |" in quic
     # One of three predicted medians lies in its interval, another is close.
-    assert "| all | all | all | 3 | 33% | 67% | - |" in rest
+    assert "| all | all | all | 3 | 33% | 67% | 33% | - |" in rest
     worst = [line for line in rest.splitlines() if line.startswith(("| reveal", "| swagger"))]
     assert [line.split("|")[-2].strip() for line in worst] == [
         "+50.0%",
@@ -484,7 +516,7 @@ def test_the_plain_method_is_fitted_to_pages_for_tuning_alone() -> None:
 
 
 def test_a_report_of_nothing_measured_is_a_report() -> None:
-    nothing = [msgspec.structs.replace(each, measured_ms=[], rejected=0) for each in CELLS]
+    nothing = [msgspec.structs.replace(each, measured={}, rejected=0) for each in CELLS]
     text = markdown(replace(RESULT, cells=nothing), "accuracy", "Title", "make validate")
     assert "0 loads counted" in text
     assert "bytes and round trips" not in text

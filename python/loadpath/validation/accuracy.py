@@ -41,14 +41,19 @@ class CellResult(msgspec.Struct, kw_only=True):
     held_out: bool
     network: ValidationNetwork
     http: Http
-    measured_ms: list[float]
-    """Loads that count, in their order."""
+    measured: dict[int, float]
+    """Load times that count, ms, by their runs, in order."""
     rejected: int
     """Loads that do not."""
     prediction: Prediction | None
     resources: list[ResourceTimes] = []
     lantern_ms: float | None = None
     problem: str = ""
+
+    @property
+    def measured_ms(self) -> list[float]:
+        """Loads that count."""
+        return list(self.measured.values())
 
     @property
     def median_ms(self) -> float | None:
@@ -66,6 +71,23 @@ class CellResult(msgspec.Struct, kw_only=True):
         return None if self.prediction is None else self.prediction.load_ms
 
     @property
+    def same_runs_ms(self) -> float | None:
+        """By simulation of the runs that were measured, which lose the same packets."""
+        return None if self.prediction is None else self.prediction.same_runs_ms(self.measured)
+
+    @property
+    def pairs_ms(self) -> list[tuple[float | None, float]]:
+        """Predicted and measured times of single loads."""
+        if self.prediction is None:
+            return []
+        predicted = self.prediction.loads_ms
+        return [
+            (predicted[run], load_ms)
+            for run, load_ms in self.measured.items()
+            if run < len(predicted)
+        ]
+
+    @property
     def pcp_ms(self) -> float | None:
         """By simulation with the thesis's defaults."""
         return None if self.prediction is None else self.prediction.pcp_ms
@@ -77,13 +99,12 @@ class CellResult(msgspec.Struct, kw_only=True):
             return None
         return predicted_ms / measured - 1
 
-    @property
-    def inside(self) -> bool | None:
-        """Whether the predicted median lies in the interval of the measured one."""
-        interval, predicted = self.interval_ms, self.predicted_ms
-        if interval is None or predicted is None:
+    def inside(self, predicted_ms: float | None) -> bool | None:
+        """Whether a prediction lies in the interval of the measured median."""
+        interval = self.interval_ms
+        if interval is None or predicted_ms is None:
             return None
-        return interval[0] <= predicted <= interval[1]
+        return interval[0] <= predicted_ms <= interval[1]
 
     @property
     def half_inside(self) -> bool | None:

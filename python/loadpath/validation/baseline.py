@@ -38,7 +38,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """File in the folder, or "example:NAME"."""
     http: Http
     network: str
-    tls: dict[str, Any] = {}
+    keys: dict[str, Any] = {}
     load_ms: float | None
 
 
@@ -104,7 +104,7 @@ def moved(folder: Path, kept: Sequence[Kept]) -> list[Moved]:
     """Predict again; what is different now, largest change first."""
     graphs = {each.graph: _graph(folder, each.graph) for each in kept}
     found = predict(
-        [(graphs[each.graph], parse_network(each.network), each.http, each.tls) for each in kept],
+        [(graphs[each.graph], parse_network(each.network), each.http, each.keys) for each in kept],
         pcp=False,
     )
     changes = [

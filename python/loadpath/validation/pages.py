@@ -30,6 +30,8 @@ class ValidationPage:
     """What is simulated for a protocol."""
     serve: Callable[[Http], Serve]
     """What is loaded by a protocol."""
+    server_keys: Callable[[Http], Keys] = lambda http: {}
+    """What is known of the server in scenarios."""
     profile: Callable[[Http], Path | None] = lambda http: None
     """Folder of the profile behind the graph, if there is one."""
 
@@ -62,25 +64,34 @@ def _page(source: str, found: ArchivedPage) -> ValidationPage:
         server="origin",
         graph=lambda http: graph,
         serve=serve,
+        server_keys=origin_keys,
         profile=lambda http: folder,
     )
+
+
+def origin_keys(http: Http) -> Keys:
+    """How the origin server writes: the `h2` crate's HEADERS frames leave before their DATA."""
+    return {"server.headers_apart": True} if http == "h2" else {}
 
 
 def tls_keys(probe: Load | None) -> Keys:
     """Scenario keys for the TLS handshakes of a load that recorded them.
 
-    The bytes of certificates are in the server's flight there.
+    What the server's flight has more than in a resumed handshake counts as its certificates.
     """
     if probe is None:
         return {}
     if not any(each.url.startswith("https:") and each.connection for each in probe.requests):
         return {"http.tls": "none"}
     full = [each for each in probe.tls if not each.resumed]
+    resumed = [each for each in probe.tls if each.resumed]
     if not full:
         return {"http.tls": "1.3"}
+    all_bytes = full[0].server_flight_bytes
+    hello_bytes = resumed[0].server_flight_bytes if resumed else all_bytes
     return {
         "http.tls": "1.3",
         "http.tls_client_hello_bytes": full[0].client_hello_bytes,
-        "http.tls_server_hello_bytes": full[0].server_flight_bytes,
-        "http.tls_certificate_bytes": 0,
+        "http.tls_server_hello_bytes": min(hello_bytes, all_bytes),
+        "http.tls_certificate_bytes": max(0, all_bytes - hello_bytes),
     }

@@ -1,7 +1,8 @@
 """What is predicted for a cell: by simulation, and by two plain methods to compare it with."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from statistics import median
 
 import msgspec
@@ -33,8 +34,9 @@ LOSSY_RUNS = 101
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """What is predicted for a cell; times are None where the simulated load does not end."""
 
-    load_ms: float | None
-    """Median over the simulated runs."""
+    loads_ms: list[float | None]
+    """Load times of the runs. Number k draws what the link of the k-th emulated load draws, which
+    so loses the same packets, counted in each direction."""
     pcp_ms: float | None
     """The same page with all defaults of the profile `pcp`, over the same network."""
     bytes_ms: float
@@ -42,19 +44,31 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     resources_ms: dict[str, float]
     """Ends of responses by URL, the first of each; medians."""
 
+    @property
+    def load_ms(self) -> float | None:
+        """Median over the runs; None if it does not end."""
+        return _median(self.loads_ms)
 
-def scenario_of(network: ValidationNetwork, http: Http, tls: Mapping[str, object]) -> Scenario:
-    """The simulation of a cell."""
+    def same_runs_ms(self, runs: Iterable[int]) -> float | None:
+        """Median over these runs alone; None if one of them was not simulated."""
+        chosen = list(runs)
+        if not chosen or max(chosen) >= len(self.loads_ms):
+            return None
+        return _median([self.loads_ms[run] for run in chosen])
+
+
+def scenario_of(network: ValidationNetwork, http: Http, keys: Mapping[str, object]) -> Scenario:
+    """The simulation of a cell; `keys` tell of its server."""
     parameters = network.parameters()
     if network.lossy:
         # Which packets meet in a queue is a matter of milliseconds: runs are to differ as loads do.
-        tls = {"browser.jitter_fraction": JITTER_FRACTION, **tls}
+        keys = {"browser.jitter_fraction": JITTER_FRACTION, **keys}
     return resolve_scenario(
         parameters
         | Parameters(
             http=SIMULATED_HTTP[http],
             connections=CONNECTIONS[http],
-            set={**(parameters.get("set") or {}), **tls},
+            set={**(parameters.get("set") or {}), **keys},
         )
     )
 
@@ -70,16 +84,16 @@ def predict(
     *,
     pcp: bool = True,
 ) -> list[Prediction]:
-    """Predictions for pages over networks by protocols, with keys of their TLS handshakes.
+    """Predictions for pages over networks by protocols, with keys of their servers.
 
     Without `pcp` the thesis's are left out.
     """
     jobs: list[Job] = []
     slices = []
-    for page, network, http, tls in cells:
+    for page, network, http, keys in cells:
         runs = LOSSY_RUNS if network.lossy else 1
         first = len(jobs)
-        scenarios = [scenario_of(network, http, tls)]
+        scenarios = [scenario_of(network, http, keys)]
         if pcp:
             scenarios.append(pcp_scenario(network, http))
         for scenario in scenarios:
@@ -92,8 +106,8 @@ def predict(
         size = sum(resource.size_bytes for resource in linux[0].resources)
         predictions.append(
             Prediction(
-                load_ms=_median_load(linux),
-                pcp_ms=_median_load(other) if pcp else None,
+                loads_ms=[outcome.plt_ms for outcome in linux],
+                pcp_ms=_median([outcome.plt_ms for outcome in other]) if pcp else None,
                 bytes_ms=8e3 * size / network.rate_bps,
                 resources_ms=_median_ends(linux),
             )
@@ -111,13 +125,10 @@ def round_trips(
     )
 
 
-def _median_load(outcomes: Sequence[Outcome]) -> float | None:
+def _median(loads_ms: Sequence[float | None]) -> float | None:
     """A load that does not end takes longer than any other."""
-    times = sorted(
-        float("inf") if outcome.plt_ms is None else outcome.plt_ms for outcome in outcomes
-    )
-    middle = median(times)
-    return None if middle == float("inf") else middle
+    middle = median(inf if load_ms is None else load_ms for load_ms in loads_ms)
+    return None if middle == inf else middle
 
 
 def _median_ends(outcomes: Sequence[Outcome]) -> dict[str, float]:

@@ -23,6 +23,9 @@ SIMULATED, PCP, BYTES, LANTERN = (
     "Lantern",
 )
 
+SAME_LOSSES = "the same, of the same losses"
+"""Where packets may be lost: medians over the simulated runs whose loads were measured."""
+
 WORST = 25
 """Cells in the list of the worst."""
 
@@ -121,6 +124,9 @@ def markdown(result: Result, name: str, title: str, command: str) -> str:
         parts += ["### Responses\n", _RESOURCES, _resources_table([*plain, *quic])]
     if lossy:
         parts += ["## Cells with loss\n", _LOSSY, _lossy_table(lossy)]
+        parts += ["### Load by load\n", _SINGLE, _single_table(lossy)]
+        linux = {SIMULATED: found[SIMULATED], SAME_LOSSES: lambda cell: cell.same_runs_ms}
+        found = {**linux, **found}
         for title, members in (
             ("HTTP/1.1 and HTTP/2", [cell for cell in lossy if cell.http != "h3"]),
             ("HTTP/3, predicted by QUIC-lite", [cell for cell in lossy if cell.http == "h3"]),
@@ -149,6 +155,15 @@ bootstrap interval (95 %) of the measured one. Beside it the cells where it lies
 no more than 5 %: where a queue is the only cause of loss, intervals are often 1 % wide. "Half the
 loads" is in how many of the cells with six loads or more the median of every other load lies in the
 interval of those between, which tells how far so few loads scatter.
+
+The link of a cell's k-th load draws the same random numbers in both worlds, whatever the page, so
+the same packets of each direction are lost, by number. Loads with one k are lucky or not together,
+over all pages; with few loads a cell all cells err to one side by that. "Same losses" is the median
+over those simulated runs alone whose loads were measured: what is left there is the model's error.
+"""
+
+_SINGLE = """Each measured load against the simulated one with the same losses, without any median.
+A packet more or less of a handshake moves all later losses by one packet, in one world alone.
 """
 
 _BASELINES = """`pcp`: the same graph with every default of the PCP thesis, over the same network.
@@ -252,15 +267,37 @@ def _lossy_table(cells: Sequence[CellResult]) -> str:
                     if http in ("all", cell.http) and network in ("all", cell.network.name)
                 ]
             ):
-                judged = [cell for cell in members if cell.inside is not None]
+                judged = [cell for cell in members if cell.inside(cell.predicted_ms) is not None]
                 if judged:
                     rows.append([http, network, name, *_inside_row(judged)])
-    headings = ("HTTP", "network", "pages", "cells", "inside", "or within 5 %", "half the loads")
+    headings = (
+        "HTTP",
+        "network",
+        "pages",
+        "cells",
+        "inside",
+        "or within 5 %",
+        "same losses: inside",
+        "half the loads",
+    )
     return _table(headings, rows, words=3)
 
 
+def _single_table(cells: Sequence[CellResult]) -> str:
+    rows = []
+    for http in sorted({cell.http for cell in cells}):
+        for network in dict.fromkeys(cell.network.name for cell in cells):
+            for name, members in _sets(
+                [cell for cell in cells if (cell.http, cell.network.name) == (http, network)]
+            ):
+                pairs = [pair for cell in members for pair in cell.pairs_ms]
+                rows.append([http, network, name, *_accuracy_row(accuracy(pairs))])
+    return _table(("HTTP", "network", "pages", "loads", *_ACCURACY[1:]), rows, words=3)
+
+
 def _inside_row(cells: Sequence[CellResult]) -> list[str]:
-    inside = [bool(cell.inside) for cell in cells]
+    inside = [bool(cell.inside(cell.predicted_ms)) for cell in cells]
+    same_losses = [bool(cell.inside(cell.same_runs_ms)) for cell in cells]
     errors = [cell.error(cell.predicted_ms) for cell in cells]
     close = [
         hit or (error is not None and abs(error) <= CLOSE)
@@ -271,6 +308,7 @@ def _inside_row(cells: Sequence[CellResult]) -> list[str]:
         str(len(cells)),
         f"{fmean(inside):.0%}",
         f"{fmean(close):.0%}",
+        f"{fmean(same_losses):.0%}",
         f"{fmean(halves):.0%} of {len(halves)}" if halves else "-",
     ]
 
@@ -329,6 +367,8 @@ def csv_text(cells: Sequence[CellResult]) -> str:
         "high_ms",
         *(f"{names[method]}_{what}" for method in found for what in ("ms", "error")),
         "inside",
+        "same_losses_ms",
+        "same_losses_error",
         "half_error",
         "responses",
         "responses_median_error",
@@ -340,6 +380,7 @@ def csv_text(cells: Sequence[CellResult]) -> str:
         split = halves(cell.measured_ms)
         responses = [abs(each.predicted_ms / each.measured_ms - 1) for each in cell.resources]
         predicted = [method(cell) for method in found.values()]
+        inside = cell.inside(cell.predicted_ms)
         rows.append(
             [
                 cell.page,
@@ -351,7 +392,9 @@ def csv_text(cells: Sequence[CellResult]) -> str:
                 _ms(cell.median_ms),
                 *map(_ms, interval),
                 *(text for value in predicted for text in (_ms(value), _share(cell.error(value)))),
-                "" if cell.inside is None else int(cell.inside),
+                "" if inside is None else int(inside),
+                _ms(cell.same_runs_ms),
+                _share(cell.error(cell.same_runs_ms)),
                 "" if split is None else _share(split[0] / split[1] - 1),
                 len(responses),
                 f"{median(responses):.3f}" if responses else "",

@@ -128,14 +128,15 @@ class Validation:
                             graph=graph,
                             http=http,
                             network=network.name,
-                            tls=self._tls(page, http),
+                            keys=self._keys(page, http),
                             load_ms=found[page.name, http, network].predicted_ms,
                         )
                     )
         return keep(folder, kept)
 
-    def _tls(self, page: ValidationPage, http: Http) -> dict[str, object]:
-        return {**tls_keys(self.measurement.probe(page, http, make=False)), **self.keys}
+    def _keys(self, page: ValidationPage, http: Http) -> dict[str, object]:
+        probe = self.measurement.probe(page, http, make=False)
+        return {**tls_keys(probe), **page.server_keys(http), **self.keys}
 
     def _cells(
         self,
@@ -147,10 +148,10 @@ class Validation:
         for page in self.pages:
             for http in self.plan.protocols:
                 graph = page.graph(http)
-                tls = self._tls(page, http)
+                keys = self._keys(page, http)
                 for network in self.plan.networks:
                     cells.append((page, network, http))
-                    inputs.append((graph, network, http, tls))
+                    inputs.append((graph, network, http, keys))
         return cells, inputs
 
     def _ask_lantern(
@@ -176,7 +177,7 @@ class Validation:
         self, page: ValidationPage, network: ValidationNetwork, http: Http, prediction: Prediction
     ) -> CellResult:
         runs = self.plan.lossy_runs if network.lossy else self.plan.runs
-        counted: list[Load] = []
+        counted: dict[int, Load] = {}
         attempts = 0
         problems: list[str] = []
         for run in range(runs):
@@ -184,14 +185,14 @@ class Validation:
             attempts += len(self.measurement.loads(job))
             load = self.measurement.counted(job)
             if load is not None:
-                counted.append(load)
+                counted[run] = load
             else:
                 problems += [
                     stored.load.reason
                     for stored in self.measurement.loads(job)
                     if stored.load.reason is not None
                 ]
-        misses = {url for load in counted for url in load.misses}
+        misses = {url for load in counted.values() for url in load.misses}
         if misses:
             problems.append(f"{len(misses)} URLs are not in the archive")
         if prediction.load_ms is None:
@@ -201,9 +202,11 @@ class Validation:
             held_out=held_out(page.name),
             network=network,
             http=http,
-            measured_ms=[load.load_ms for load in counted if load.load_ms is not None],
+            measured={
+                run: load.load_ms for run, load in counted.items() if load.load_ms is not None
+            },
             rejected=attempts - len(counted),
             prediction=prediction,
-            resources=resource_times(counted, prediction),
+            resources=resource_times(list(counted.values()), prediction),
             problem="; ".join(dict.fromkeys(problems)),
         )
