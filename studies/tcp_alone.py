@@ -15,7 +15,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
+from random import Random
+from statistics import fmean, median
 from typing import Annotated
 
 import msgspec
@@ -108,6 +109,27 @@ CASES = (
         drop_down=lambda _: (99, 100, 101),
     ),
 )
+
+
+RANDOM = ((30_000, 0.05), (300_000, 0.02))
+"""Sizes of transfers whose packets are lost at random, and the part of them that is."""
+PATTERNS = 40
+"""Of random losses, each transferred once."""
+
+
+def random_case(number: int, size: int, loss: float) -> Case:
+    """A pattern of random losses: the same packets are lost in both worlds, by their ordinals."""
+
+    def drawn(segments: int) -> list[int]:
+        draw = Random(f"{number}, {size} bytes, {loss}")
+        # Retransmissions are counted, too.
+        return [n for n in range(3 * segments) if draw.random() < loss]
+
+    return Case(
+        name=f"10 Mbit/s, 40 ms, {loss:.0%} at random, {number}",
+        settings=_link("10mbit", 40),
+        drop_down=drawn,
+    )
 
 
 class Cell(msgspec.Struct, kw_only=True):
@@ -254,6 +276,55 @@ SUMMARY_HEADINGS = (
 )
 
 
+def random_losses(cells: Sequence[Cell]) -> list[list[str]]:
+    """A row a controller and size."""
+    rows = []
+    for congestion in CONTROLLERS:
+        for size, loss in RANDOM:
+            errors = [
+                cell.error
+                for cell in cells
+                if (cell.congestion, cell.size) == (congestion, size) and cell.error is not None
+            ]
+            if errors:
+                sizes = [abs(error) for error in errors]
+                rows.append(
+                    [
+                        congestion,
+                        size_text(size),
+                        f"{loss:.0%}",
+                        str(len(errors)),
+                        f"{median(sizes):.1%}",
+                        f"{fmean(sizes):.1%}",
+                        f"{median(errors):+.1%}",
+                        f"{max(sizes):.1%}",
+                        str(sum(error <= AIM for error in sizes)),
+                    ]
+                )
+    return rows
+
+
+RANDOM_HEADINGS = (
+    "controller",
+    "size",
+    "lost",
+    "transfers",
+    "median difference",
+    "mean",
+    "median, signed",
+    "largest",
+    f"within {AIM:.0%}",
+)
+
+RANDOM_TEXT = f"""
+## Random losses
+
+Over 10 Mbit/s with 40 ms, {PATTERNS} patterns of each kind, in which every packet with data towards
+the client is lost with the same probability; the pattern of a transfer is the same in both worlds.
+
+"""
+
+
 def by_link(cells: Sequence[Cell], congestion: str, sizes: Sequence[int]) -> list[list[str]]:
     """A row a link: measured → simulated (difference) by size."""
     rows = []
@@ -325,6 +396,7 @@ def study(
     output.mkdir(parents=True, exist_ok=True)
     sizes = [size for size in SIZES if size <= largest]
     cells: list[Cell] = []
+    at_random: list[Cell] = []
     for congestion in CONTROLLERS:
         overlays = []
         count = 0 if only_simulate else runs
@@ -333,6 +405,12 @@ def study(
             typical = middle(found.runs)
             if found.size == OVERLAY_BYTES and typical is not None:
                 overlays.append((found.case.name, typical, found.simulated))
+        for size, loss in RANDOM:
+            folder = work / f"random-{size}"
+            folder.mkdir(exist_ok=True)
+            cases = [random_case(number, size, loss) for number in range(PATTERNS)]
+            found_at_random = compared(cases, congestion, [size], min(1, count), folder, only)
+            at_random += map(examine, found_at_random)
         figure = overlay(congestion, overlays)
         write_atomic(output / f"tcp-alone-{congestion}.svg", figure, force=True)
     text = INTRODUCTION.format(
@@ -343,11 +421,18 @@ def study(
         load=os.getloadavg()[0],
     )
     text += markdown_table(SUMMARY_HEADINGS, summary(cells), words=("controller",))
+    rows_at_random = random_losses(at_random)
+    if rows_at_random:
+        text += RANDOM_TEXT + markdown_table(RANDOM_HEADINGS, rows_at_random, words=("controller",))
     headings = ("link", *map(size_text, sizes))
     for congestion in CONTROLLERS:
         text += f"\n## {congestion}: measured → simulated, ms\n\n"
         text += markdown_table(headings, by_link(cells, congestion, sizes), words=("link",))
-    write_atomic(output / "tcp-alone.csv", csv_text(COLUMNS, [row(c) for c in cells]), force=True)
+    write_atomic(
+        output / "tcp-alone.csv",
+        csv_text(COLUMNS, [row(c) for c in [*cells, *at_random]]),
+        force=True,
+    )
     write_atomic(output / "tcp-alone.md", text, force=True)
     print(text)
 
