@@ -32,6 +32,8 @@ WITHOUT: dict[str, dict[str, object]] = {
     "preemption": {"http.preemption": False},
     "TLS records": {"http.tls_record_bytes": 0},
     "session tickets and SETTINGS": {"http.tls_tickets_bytes": 0, "http.preface": False},
+    "TLS sessions": {"http.tls_sessions": 0},
+    "HEADERS apart": {"server.headers_apart": False},
     "order of pools": {"http.pool_order": "arrival"},
     "HPACK": {"http.hpack": False},
     "recorded headers": {"http.recorded_headers": False},
