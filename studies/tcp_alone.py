@@ -242,27 +242,33 @@ def summary(cells: Sequence[Cell]) -> list[list[str]]:
     rows = []
     for congestion in CONTROLLERS:
         for size in (None, *SIZES):
-            errors = [
-                cell.error
-                for cell in cells
-                if cell.congestion == congestion
-                and size in (None, cell.size)
-                and cell.error is not None
-            ]
+            errors = _errors(cells, congestion, size)
             if errors:
-                sizes = [abs(error) for error in errors]
-                rows.append(
-                    [
-                        congestion,
-                        "all" if size is None else size_text(size),
-                        str(len(errors)),
-                        f"{median(sizes):.1%}",
-                        f"{median(errors):+.1%}",
-                        f"{max(sizes):.1%}",
-                        str(sum(error <= AIM for error in sizes)),
-                    ]
-                )
+                name = "all" if size is None else size_text(size)
+                number, middle_size, _, *rest = _errors_row(errors)
+                rows.append([congestion, name, number, middle_size, *rest])
     return rows
+
+
+def _errors(cells: Sequence[Cell], congestion: str, size: int | None) -> list[float]:
+    return [
+        cell.error
+        for cell in cells
+        if cell.congestion == congestion and size in (None, cell.size) and cell.error is not None
+    ]
+
+
+def _errors_row(errors: Sequence[float]) -> list[str]:
+    """Number, median and mean of their sizes, signed median, largest, number within the aim."""
+    sizes = [abs(error) for error in errors]
+    return [
+        str(len(errors)),
+        f"{median(sizes):.1%}",
+        f"{fmean(sizes):.1%}",
+        f"{median(errors):+.1%}",
+        f"{max(sizes):.1%}",
+        str(sum(error <= AIM for error in sizes)),
+    ]
 
 
 SUMMARY_HEADINGS = (
@@ -278,30 +284,12 @@ SUMMARY_HEADINGS = (
 
 def random_losses(cells: Sequence[Cell]) -> list[list[str]]:
     """A row a controller and size."""
-    rows = []
-    for congestion in CONTROLLERS:
-        for size, loss in RANDOM:
-            errors = [
-                cell.error
-                for cell in cells
-                if (cell.congestion, cell.size) == (congestion, size) and cell.error is not None
-            ]
-            if errors:
-                sizes = [abs(error) for error in errors]
-                rows.append(
-                    [
-                        congestion,
-                        size_text(size),
-                        f"{loss:.0%}",
-                        str(len(errors)),
-                        f"{median(sizes):.1%}",
-                        f"{fmean(sizes):.1%}",
-                        f"{median(errors):+.1%}",
-                        f"{max(sizes):.1%}",
-                        str(sum(error <= AIM for error in sizes)),
-                    ]
-                )
-    return rows
+    return [
+        [congestion, size_text(size), f"{loss:.0%}", *_errors_row(errors)]
+        for congestion in CONTROLLERS
+        for size, loss in RANDOM
+        if (errors := _errors(cells, congestion, size))
+    ]
 
 
 RANDOM_HEADINGS = (
